@@ -1,0 +1,196 @@
+//! [`Fetch`]: one request in, one response out, before a deadline.
+//!
+//! A fetcher never waits out of politeness, never follows a redirect and never
+//! retries: all of that happens in the queue, so that every request on the
+//! wire has passed the gate.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use url::Url;
+
+use crate::error::Result;
+use crate::request::Request;
+
+/// Turns a request into a response.
+///
+/// Implement it to plug in a browser or another client. An answer with any
+/// status is a response; an error is for when no whole answer came, and its
+/// kind decides whether the request is tried again.
+pub trait Fetch: Send + Sync {
+    /// Fetches one request. Returns by `deadline`, which bounds everything:
+    /// lookup, connection, headers and body.
+    ///
+    /// # Errors
+    /// [`Timeout`](crate::ErrorKind::Timeout), [`Connect`](crate::ErrorKind::Connect),
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) or [`Invalid`](crate::ErrorKind::Invalid).
+    fn fetch(&self, request: &Request, deadline: Instant) -> Result<Response>;
+}
+
+impl<T: Fetch + ?Sized> Fetch for Arc<T> {
+    fn fetch(&self, request: &Request, deadline: Instant) -> Result<Response> {
+        (**self).fetch(request, deadline)
+    }
+}
+
+/// An answer: status, headers as they came, and the decoded body.
+#[derive(Debug, Clone)]
+pub struct Response {
+    url: Url,
+    status: u16,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    truncated: bool,
+    body_skipped: bool,
+    undecoded: bool,
+    elapsed: Duration,
+}
+
+impl Response {
+    /// An answer without headers and body.
+    #[must_use]
+    pub fn new(url: Url, status: u16) -> Self {
+        Response {
+            url,
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+            truncated: false,
+            body_skipped: false,
+            undecoded: false,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// Adds a header field. The value is kept byte for byte.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body, without content coding.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Marks the body as the first part of a longer one.
+    #[must_use]
+    pub fn with_truncated(mut self, truncated: bool) -> Self {
+        self.truncated = truncated;
+        self
+    }
+
+    /// Marks the body as not read, since nobody wants its type.
+    #[must_use]
+    pub fn with_body_skipped(mut self, skipped: bool) -> Self {
+        self.body_skipped = skipped;
+        self
+    }
+
+    /// Marks the body as still in a content coding that is not understood.
+    #[must_use]
+    pub fn with_undecoded(mut self, undecoded: bool) -> Self {
+        self.undecoded = undecoded;
+        self
+    }
+
+    /// Sets how long the fetch took.
+    #[must_use]
+    pub fn with_elapsed(mut self, elapsed: Duration) -> Self {
+        self.elapsed = elapsed;
+        self
+    }
+
+    /// The URL that was asked.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// All header fields in order, values byte for byte.
+    #[must_use]
+    pub fn headers(&self) -> &[(String, Vec<u8>)] {
+        &self.headers
+    }
+
+    /// The first field of that name, whatever its case, byte for byte.
+    #[must_use]
+    pub fn header_bytes(&self, name: &str) -> Option<&[u8]> {
+        self.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_slice())
+    }
+
+    /// Every field of that name, in order.
+    pub fn header_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
+        self.headers
+            .iter()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_slice())
+    }
+
+    /// The first field of that name as text; bytes that are not UTF-8 are read
+    /// as Latin-1 (RFC 9110 section 5.5).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.header_bytes(name)
+            .map(|value| match std::str::from_utf8(value) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
+            })
+    }
+
+    /// The body, decoded unless [`undecoded`](Self::undecoded).
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The body, taken out.
+    #[must_use]
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
+    /// Whether the body is only the first part of a longer one.
+    #[must_use]
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    /// Whether the body was not read, since nobody wants its type.
+    #[must_use]
+    pub fn body_skipped(&self) -> bool {
+        self.body_skipped
+    }
+
+    /// Whether the body is still in a content coding that is not understood.
+    #[must_use]
+    pub fn undecoded(&self) -> bool {
+        self.undecoded
+    }
+
+    /// How long the fetch took, from its start to the end of the body.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Whether the status is one that points elsewhere: 301, 302, 303, 307 or
+    /// 308 (RFC 9110 section 15.4).
+    #[must_use]
+    pub fn is_redirect(&self) -> bool {
+        matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+}
