@@ -6,6 +6,7 @@ pub mod fetch;
 mod outcome;
 mod policy;
 mod request;
+pub mod uri;
 
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use outcome::{IntoOutcome, Outcome, TagScope};
