@@ -9,6 +9,7 @@ mod outcome;
 mod policy;
 pub mod politeness;
 mod request;
+pub mod uri;
 
 pub use admission::{Admission, SkipReason};
 pub use error::{BoxError, Error, ErrorKind, Result};
