@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 use crate::error::ErrorKind;
-use crate::request::Request;
+use crate::request::{Purpose, Request};
 
 /// One serialised record: a JSON object on one line, without the line end.
 pub type RecordLine = Box<[u8]>;
@@ -61,23 +61,13 @@ pub struct Queued {
     pub purpose: Purpose,
 }
 
-/// What a URL is fetched for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Purpose {
-    /// A page for the handler.
-    #[default]
-    Page,
-    /// A sitemap or feed, read for its URLs.
-    Sitemap,
-}
-
 /// A URL that came to its end.
 #[derive(Debug, Clone)]
 pub struct Ended {
     /// Fingerprint of method, canonical URL and body.
     pub fingerprint: u64,
-    /// The URL.
-    pub url: Url,
+    /// The URL as text, without user and password.
+    pub url: String,
     /// What it was fetched for.
     pub purpose: Purpose,
     /// How it ended.

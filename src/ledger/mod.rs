@@ -3,4 +3,4 @@
 
 mod change;
 
-pub use change::{Change, End, Ended, PageMemory, Purpose, Queued, RecordLine};
+pub use change::{Change, End, Ended, PageMemory, Queued, RecordLine};

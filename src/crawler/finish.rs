@@ -1,0 +1,394 @@
+//! [`Engine::finish`]: what the end of a job changes. Keeps: what an attempt
+//! did commits together with its `Done` or not at all, and a URL that does not
+//! end goes back to the queue.
+
+use std::time::{Duration, Instant};
+
+use super::engine::{Engine, Flight, Homeless};
+use super::job::{Done, Finished, Report, RobotsAnswer, Then};
+use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
+use super::stats::RunEnd;
+use crate::admission::SkipReason;
+use crate::error::{Error, ErrorKind};
+use crate::frontier::{Candidate, Kind, OriginId};
+use crate::ledger::{Change, End, Ended};
+use crate::outcome::TagScope;
+use crate::policy::RetryAfterScope;
+use crate::politeness::Weight;
+use crate::uri;
+
+/// What a request's end says in the ledger, besides the end itself.
+#[derive(Default)]
+struct Note {
+    status: Option<u16>,
+    to: Option<url::Url>,
+    message: Option<String>,
+}
+
+impl Engine {
+    /// Takes in how a job ended. A job that was given up in the meantime
+    /// changes nothing.
+    pub fn finish(&mut self, report: Report, now: Instant) {
+        let Some(mut flight) = self.in_flight.remove(&report.id) else { return };
+        flight.url = report.url.clone();
+        self.hosts.get_mut(flight.host).on_end();
+        self.counts.bytes += report.bytes;
+        let host = flight.host;
+        if let Kind::Robots { of } = flight.entry.kind {
+            self.robots_in_flight -= 1;
+            self.finish_robots(flight, of, report, now);
+        } else {
+            self.finish_page(flight, report, now);
+        }
+        self.sweep_after(host, now);
+    }
+
+    /// The host's place follows from what has just changed.
+    fn sweep_after(&mut self, host: u32, now: Instant) {
+        self.place(host, now);
+        self.sweep(now);
+    }
+
+    fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) {
+        let status = report.status;
+        match report.finished {
+            Finished::Done(done) => self.finish_done(flight, status, *done, now),
+            Finished::Redirected(target) => self.finish_redirect(flight, status, *target, now),
+            Finished::Retry { after } => {
+                self.note_attempt(&flight, None, now);
+                self.try_again(flight, status, after, "the handler asked for another attempt", now);
+            }
+            Finished::Backoff { scope, duration } => {
+                self.note_attempt(&flight, None, now);
+                let tag = self.tag_of(&scope, flight.tag);
+                self.tag_pauses.pause(tag, now + duration);
+                let why = "the handler asked for a pause and another attempt";
+                self.try_again(flight, status, Some(duration), why, now);
+            }
+            Finished::Failed(error) => self.finish_failed(flight, error, now),
+            Finished::Fatal(error) => {
+                self.fatal.get_or_insert(error);
+                self.stop(RunEnd::Error, now);
+                self.give_back(flight, now);
+            }
+            // No answer to this request: it is as if it had not been sent.
+            Finished::Robots(_) => self.give_back(flight, now),
+        }
+    }
+
+    fn finish_done(&mut self, flight: Flight, status: Option<u16>, done: Done, now: Instant) {
+        self.note_attempt(&flight, None, now);
+        self.hosts.get_mut(flight.host).on_success();
+        self.counts.succeeded += 1;
+        self.counts.unchanged += u64::from(done.unchanged);
+        self.counts.records += done.records.len() as u64;
+        let end = if done.unchanged { End::Unchanged } else { End::Done };
+        let tag = flight.tag;
+        let note = Note { status, message: done.message, ..Note::default() };
+        self.journal_end(&flight, end, note, done.page, done.records);
+        self.release(flight.origin);
+        for link in done.links {
+            let _ = self.push(link, now);
+        }
+        match done.then {
+            Then::Go => {}
+            Then::Stop => self.stop(RunEnd::Stopped, now),
+            Then::Abort(scope) => {
+                let tag = self.tag_of(&scope, tag);
+                self.abort_tag(tag, now);
+            }
+        }
+        self.weigh(Weight::Good, now);
+    }
+
+    fn finish_redirect(&mut self, flight: Flight, status: Option<u16>, target: Candidate, now: Instant) {
+        self.note_attempt(&flight, None, now);
+        self.hosts.get_mut(flight.host).on_served();
+        self.counts.redirected += 1;
+        // A hop is no page: it leaves room for one.
+        self.hosts.get_mut(flight.host).pages -= u64::from(flight.entry.kind == Kind::Page);
+        self.reopen(flight.host, now);
+        let note = Note { status, to: Some(target.url().clone()), ..Note::default() };
+        self.journal_end(&flight, End::Redirected, note, None, Vec::new());
+        if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
+            self.landed.insert(uri::host_key(target.url()).into());
+        }
+        self.release(flight.origin);
+        let _ = self.push(target, now);
+    }
+
+    fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) {
+        if error.kind() == ErrorKind::Cancelled {
+            self.counts.cancelled += 1;
+            self.give_back(flight, now);
+            return;
+        }
+        if error.kind().is_fatal() {
+            self.fatal.get_or_insert(error);
+            self.stop(RunEnd::Error, now);
+            self.give_back(flight, now);
+            return;
+        }
+        let asked = self.note_attempt(&flight, Some(&error), now);
+        if error.kind().is_retryable() && flight.entry.attempt <= self.policy.retry.max_retries {
+            let delay = self.retry_delay(flight.entry.attempt).max(asked.unwrap_or_default());
+            self.retry(flight, delay, now);
+            return;
+        }
+        self.fail(flight, &error, now);
+    }
+
+    fn fail(&mut self, flight: Flight, error: &Error, now: Instant) {
+        self.counts.failed += 1;
+        *self.counts.failed_by_kind.entry(error.kind()).or_default() += 1;
+        let weight = Weight::of_failure(error.kind(), error.status());
+        let note = Note {
+            status: error.status(),
+            message: Some(error.to_string()),
+            ..Note::default()
+        };
+        self.journal_end(&flight, End::Failed(error.kind()), note, None, Vec::new());
+        self.release(flight.origin);
+        if weight == Weight::Bad
+            && self.hosts.get_mut(flight.host).on_failure(self.policy.max_host_failures)
+        {
+            // Its retries would hold up the end of the run for nothing.
+            for homeless in self.delayed.extract(|homeless| homeless.host == flight.host) {
+                self.enqueue(homeless, now);
+            }
+        }
+        self.weigh(weight, now);
+    }
+
+    /// Another attempt as a handler wants it, if the policy has one left.
+    fn try_again(
+        &mut self,
+        flight: Flight,
+        status: Option<u16>,
+        after: Option<Duration>,
+        why: &str,
+        now: Instant,
+    ) {
+        if flight.entry.attempt <= self.policy.retry.max_retries {
+            let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
+            self.retry(flight, delay, now);
+            return;
+        }
+        let mut error = Error::worker(format!("{why} after the last one"));
+        if let Some(status) = status {
+            error = error.with_status(status);
+        }
+        self.fail(flight, &error, now);
+    }
+
+    fn retry(&mut self, flight: Flight, delay: Duration, now: Instant) {
+        let Flight { origin, host, tag, mut entry, .. } = flight;
+        self.counts.retried += 1;
+        self.counts.queued += 1;
+        self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
+        self.reopen(host, now);
+        entry.attempt += 1;
+        let not_before = now + delay;
+        if self.options.journal {
+            self.journal.push(Change::Retried {
+                fingerprint: entry.fingerprint,
+                attempt: entry.attempt,
+                not_before,
+            });
+        }
+        let homeless = Homeless { origin, host, tag, entry };
+        if self.tags.is_aborted(tag) {
+            self.skip_queued(&homeless, SkipReason::Aborted);
+        } else if self.hosts.get(host).parked() {
+            self.enqueue(homeless, now);
+        } else {
+            self.delayed.push(not_before, homeless);
+        }
+    }
+
+    /// Puts a request back as it was, its attempt not counted.
+    fn give_back(&mut self, flight: Flight, now: Instant) {
+        let Flight { origin, host, tag, entry, .. } = flight;
+        self.counts.queued += 1;
+        self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
+        self.enqueue(Homeless { origin, host, tag, entry }, now);
+    }
+
+    /// The delay before the retry that follows attempt `attempt`.
+    fn retry_delay(&mut self, attempt: u32) -> Duration {
+        self.policy.retry.delay_before(attempt, self.rng.f64())
+    }
+
+    /// What an attempt says about the pace: failures for the cap, throttling
+    /// for the host. Gives the pause that the site asked for.
+    fn note_attempt(&mut self, flight: &Flight, error: Option<&Error>, now: Instant) -> Option<Duration> {
+        let weight =
+            error.map_or(Weight::Good, |error| Weight::of_failure(error.kind(), error.status()));
+        self.limiter.on_outcome(weight == Weight::Bad);
+        let error = error?;
+        let throttled = matches!(error.status(), Some(429 | 503));
+        let asked = error
+            .retry_after()
+            .filter(|_| throttled)
+            .map(|asked| asked.min(self.policy.max_retry_after));
+        let host = self.hosts.get_mut(flight.host);
+        match asked {
+            // A date gone by, or 0: no wait is asked for, so our own holds.
+            Some(asked) if !asked.is_zero() => {
+                let until = now + asked;
+                if self.policy.retry_after_scope == RetryAfterScope::Crawl {
+                    self.crawl_pause = Some(self.crawl_pause.map_or(until, |held| held.max(until)));
+                }
+                host.on_asked_to_wait(now, until);
+                if self.options.journal {
+                    let host = std::sync::Arc::clone(&host.name);
+                    self.journal.push(Change::Paused { host, until });
+                }
+                return Some(asked);
+            }
+            _ if throttled || error.kind() == ErrorKind::Timeout => {
+                host.on_throttled(flight.started, now, self.policy.max_host_delay);
+            }
+            _ if weight == Weight::None && error.status().is_some() => host.on_served(),
+            _ => {}
+        }
+        None
+    }
+
+    /// What a request's end says to the stop rules.
+    fn weigh(&mut self, weight: Weight, now: Instant) {
+        if let Some(trip) = self.breaker.record(weight) {
+            self.stop(RunEnd::Refused(trip), now);
+        }
+    }
+
+    fn tag_of(&mut self, scope: &TagScope, own: u32) -> u32 {
+        match scope {
+            TagScope::Own => own,
+            TagScope::Tag(tag) => self.tags.id(tag),
+        }
+    }
+
+    /// Gives up a tag: what is queued with it is skipped, and what is found
+    /// with it later.
+    fn abort_tag(&mut self, tag: u32, now: Instant) {
+        self.tags.abort(tag);
+        let mut gone: Vec<Homeless> = self
+            .schedule
+            .drain_tag(tag)
+            .into_iter()
+            .map(|(origin, host, entry)| Homeless { origin, host, tag, entry })
+            .collect();
+        let of_tag = |homeless: &Homeless| {
+            homeless.tag == tag && !matches!(homeless.entry.kind, Kind::Robots { .. })
+        };
+        gone.extend(self.delayed.extract(of_tag));
+        for homeless in &gone {
+            self.skip_queued(homeless, SkipReason::Aborted);
+        }
+        let mut hosts: Vec<u32> = gone.iter().map(|homeless| homeless.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            self.place(host, now);
+        }
+    }
+
+    /// Lets lanes go on that stood back since their host had enough pages.
+    fn reopen(&mut self, host: u32, now: Instant) {
+        for lane in self.full.remove(&host).unwrap_or_default() {
+            self.put_back(lane, now);
+        }
+    }
+
+    fn finish_robots(&mut self, flight: Flight, of: OriginId, report: Report, now: Instant) {
+        match report.finished {
+            Finished::Robots(RobotsAnswer::Rules { rules, body, sitemaps }) => {
+                self.note_attempt(&flight, None, now);
+                self.hosts.get_mut(flight.host).on_served();
+                self.learn_robots(of, rules, body, now);
+                self.release(flight.origin);
+                self.release(of);
+                for sitemap in sitemaps {
+                    let _ = self.push(sitemap, now);
+                }
+            }
+            Finished::Robots(RobotsAnswer::Redirected(request)) => {
+                self.note_attempt(&flight, None, now);
+                self.hosts.get_mut(flight.host).on_served();
+                self.queue_robots(of, &request, now);
+                self.release(flight.origin);
+                self.release(of);
+            }
+            Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
+                let asked = self.note_attempt(&flight, Some(&error), now);
+                if flight.entry.attempt <= self.policy.retry.max_retries {
+                    let delay = self.retry_delay(flight.entry.attempt).max(asked.unwrap_or_default());
+                    let Flight { origin, host, tag, mut entry, .. } = flight;
+                    self.counts.retried += 1;
+                    entry.attempt += 1;
+                    self.delayed.push(now + delay, Homeless { origin, host, tag, entry });
+                } else {
+                    self.origins.get_mut(of).robots = RobotsState::GivenUp;
+                    self.release(flight.origin);
+                    self.release(of);
+                }
+            }
+            // Given up or unanswered: asked for again when it is next needed.
+            _ => {
+                self.origins.get_mut(of).robots = RobotsState::Unknown;
+                self.put_back_lanes_of(of, now);
+                self.release(flight.origin);
+                self.release(of);
+            }
+        }
+    }
+
+    fn learn_robots(
+        &mut self,
+        of: OriginId,
+        rules: std::sync::Arc<OriginRules>,
+        body: std::sync::Arc<[u8]>,
+        now: Instant,
+    ) {
+        let host = self.origins.get(of).host;
+        if let Some(delay) = rules.crawl_delay {
+            self.hosts.get_mut(host).raise_gap(delay);
+        }
+        let origin = self.origins.get_mut(of);
+        if self.options.journal {
+            let origin = std::sync::Arc::clone(&origin.name);
+            self.journal.push(Change::Robots { origin, body, at: now });
+        }
+        origin.robots = RobotsState::Known { rules, until: now + ROBOTS_LIFETIME };
+        self.put_back_lanes_of(of, now);
+        self.place(host, now);
+    }
+
+    fn journal_end(
+        &mut self,
+        flight: &Flight,
+        end: End,
+        note: Note,
+        page: Option<Box<crate::ledger::PageMemory>>,
+        records: Vec<crate::ledger::RecordLine>,
+    ) {
+        if !self.options.journal {
+            return;
+        }
+        let Some(purpose) = flight.entry.kind.purpose() else { return };
+        self.journal.push(Change::Ended(Box::new(Ended {
+            fingerprint: flight.entry.fingerprint,
+            url: flight.url.clone(),
+            purpose,
+            end,
+            status: note.status,
+            attempts: flight.entry.attempt,
+            to: note.to,
+            message: note.message,
+            depth: flight.entry.depth,
+            page,
+            records,
+        })));
+    }
+}

@@ -1,0 +1,311 @@
+//! The gate: [`Engine::poll`] says which request may start now, or what the
+//! next start waits for. Keeps: nothing starts that rate, cap, pause, gap,
+//! robots or a bound forbids, and the reason given is the true one.
+
+use std::time::Instant;
+
+use super::engine::{Engine, Flight, Homeless};
+use super::job::{Job, Poll, Why};
+use super::origins::RobotsState;
+use super::stats::{Bound, RunEnd};
+use crate::admission::SkipReason;
+use crate::frontier::{Entry, Kind, LaneId, OriginId, Readiness};
+use crate::politeness::{Hold, HostId, Verdict};
+use crate::request::{Request, Tag};
+
+impl Engine {
+    /// Says which request may start at `now`, and counts it as started.
+    pub fn poll(&mut self, now: Instant) -> Poll {
+        let poll = self.gate(now);
+        self.why = match &poll {
+            Poll::Start(_) | Poll::Done => None,
+            Poll::Wait(_, why) | Poll::Idle(why) => Some(*why),
+        };
+        poll
+    }
+
+    fn gate(&mut self, now: Instant) -> Poll {
+        if self.stopped.is_none() && self.pending() > 0 {
+            if self.deadline.is_some_and(|deadline| now >= deadline) {
+                self.stop(RunEnd::Bound(Bound::Deadline), now);
+            } else if self.policy.max_requests.is_some_and(|max| self.counts.requests >= max)
+                && self.counts.queued > 0
+            {
+                self.stop(RunEnd::Bound(Bound::Requests), now);
+            }
+        }
+        if let Some((since, _)) = self.stopped {
+            return self.wind_down(since, now);
+        }
+        self.promote(now);
+        let (ready, at, why) = match self.choose(now) {
+            Some(choice) => (Some(choice), now, None),
+            None => match self.next_event() {
+                Some((at, why)) => (None, at, Some(why)),
+                None if self.in_flight.is_empty() => return Poll::Done,
+                None => return self.until_deadline(Poll::Idle(self.idle_reason())),
+            },
+        };
+        let poll = match self.hold_back(at, why, now) {
+            Some(poll) => poll,
+            None => match ready {
+                Some((host, lane)) => return Poll::Start(Box::new(self.start(host, lane, now))),
+                None => Poll::Wait(at, why.unwrap_or(Why::Nothing)),
+            },
+        };
+        self.until_deadline(poll)
+    }
+
+    /// What holds back a start that could otherwise be made at `at`: the one
+    /// of cap, rate and pause of the crawl that does so the longest.
+    fn hold_back(&self, at: Instant, why: Option<Why>, now: Instant) -> Option<Poll> {
+        let mut latest = (at, why);
+        let mut later = |until: Instant, why: Why| {
+            if until > latest.0 {
+                latest = (until, Some(why));
+            }
+        };
+        if self.in_flight.len() >= self.limiter.cap(now) {
+            match self.limiter.next_rise(now) {
+                Some(rise) => later(rise, Why::WarmUp),
+                None => return Some(Poll::Idle(Why::Cap)),
+            }
+        }
+        later(self.pacer.next(now), Why::Rate);
+        if let Some(until) = self.crawl_pause {
+            later(until, Why::Crawl);
+        }
+        (latest.0 > now).then(|| Poll::Wait(latest.0, latest.1.unwrap_or(Why::Nothing)))
+    }
+
+    /// A wait is over when the run's time is.
+    fn until_deadline(&self, poll: Poll) -> Poll {
+        match (self.deadline, poll) {
+            (Some(deadline), Poll::Wait(at, why)) => Poll::Wait(at.min(deadline), why),
+            (Some(deadline), Poll::Idle(why)) => Poll::Wait(deadline, why),
+            (_, poll) => poll,
+        }
+    }
+
+    /// Waits for what is in flight, as long as the grace period lasts.
+    fn wind_down(&mut self, since: Instant, now: Instant) -> Poll {
+        if self.in_flight.is_empty() {
+            return Poll::Done;
+        }
+        let grace_over = since + self.policy.shutdown_grace;
+        if now < grace_over {
+            return Poll::Wait(grace_over, Why::Stopping);
+        }
+        self.cancel_in_flight(now);
+        Poll::Done
+    }
+
+    /// Gives up what is in flight: it stays pending, its attempt not counted.
+    fn cancel_in_flight(&mut self, now: Instant) {
+        let mut flights: Vec<_> = self.in_flight.drain().collect();
+        flights.sort_unstable_by_key(|(id, _)| *id);
+        for (_, Flight { origin, host, tag, entry, .. }) in flights {
+            self.hosts.get_mut(host).on_end();
+            if let Kind::Robots { of } = entry.kind {
+                self.robots_in_flight -= 1;
+                self.origins.get_mut(of).robots = RobotsState::Unknown;
+                self.put_back_lanes_of(of, now);
+                self.release(origin);
+                self.release(of);
+            } else {
+                self.counts.cancelled += 1;
+                self.counts.queued += 1;
+                self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
+                self.enqueue(Homeless { origin, host, tag, entry }, now);
+            }
+        }
+    }
+
+    /// Lets the lanes and hosts go on whose time has come.
+    fn promote(&mut self, now: Instant) {
+        while let Some(homeless) = self.delayed.pop_due(now) {
+            self.enqueue(homeless, now);
+        }
+        while let Some((at, lane)) = self.schedule.first_held()
+            && at <= now
+        {
+            self.put_back(lane, now);
+        }
+        while let Some((at, host)) = self.schedule.first_waiting()
+            && at <= now
+        {
+            self.place(host, now);
+        }
+    }
+
+    /// The host and lane that go next, if one could now. Lanes that turn out
+    /// to wait for something are set aside on the way; each is touched once
+    /// for each thing that it waits for.
+    fn choose(&mut self, now: Instant) -> Option<(HostId, LaneId)> {
+        loop {
+            let (host, lane) = self.schedule.first_ready()?;
+            if self.hosts.get(host).may_start(now) != Verdict::Now {
+                self.place(host, now);
+                continue;
+            }
+            let (origin, tag, exempt) = {
+                let lane = self.schedule.lane(lane);
+                (lane.origin, lane.tag, lane.exempt)
+            };
+            if exempt {
+                return Some((host, lane));
+            }
+            if let Some(until) = self.tag_pauses.held(&tag, now) {
+                self.schedule.hold(lane, until);
+                self.place(host, now);
+                continue;
+            }
+            if self.waits_for_robots(origin, lane, now) {
+                self.place(host, now);
+                continue;
+            }
+            let head = self.schedule.peek(lane);
+            if self.is_forbidden(origin, head) {
+                let entry = self.schedule.pop(lane);
+                self.skip_queued(&Homeless { origin, host, tag, entry }, SkipReason::Robots);
+                self.place(host, now);
+                continue;
+            }
+            if head.kind == Kind::Page
+                && self.policy.max_pages_per_host.is_some_and(|max| self.hosts.get(host).pages >= max)
+            {
+                self.schedule.set_aside(lane);
+                self.full.entry(host).or_default().push(lane);
+                self.place(host, now);
+                continue;
+            }
+            return Some((host, lane));
+        }
+    }
+
+    /// Whether a lane waits for its origin's robots.txt; if so it is set aside,
+    /// and the file is asked for if that has not been done.
+    fn waits_for_robots(&mut self, origin: OriginId, lane: LaneId, now: Instant) -> bool {
+        if !self.options.obey_robots {
+            return false;
+        }
+        match &self.origins.get(origin).robots {
+            RobotsState::Known { until, .. } if *until > now => return false,
+            RobotsState::Known { .. } | RobotsState::Unknown => self.ask_for_robots(origin, now),
+            RobotsState::Asked | RobotsState::GivenUp => {}
+        }
+        self.schedule.set_aside(lane);
+        self.origins.get_mut(origin).aside.push(lane);
+        true
+    }
+
+    fn ask_for_robots(&mut self, of: OriginId, now: Instant) {
+        let name = std::sync::Arc::clone(&self.origins.get(of).name);
+        let request = Request::get(format!("{name}/robots.txt"))
+            .expect("an origin was cut from a parsed URL")
+            .with_priority(i32::MAX);
+        self.origins.get_mut(of).robots = RobotsState::Asked;
+        self.queue_robots(of, &request, now);
+    }
+
+    /// Queues a request for the robots.txt of an origin, ahead of everything.
+    pub(super) fn queue_robots(&mut self, of: OriginId, request: &Request, now: Instant) {
+        let (origin, host) = self.locate(request);
+        // The origin whose rules are wanted is referred to as well: it may be
+        // another, and all its URLs may be given up while this is in flight.
+        self.origins.get_mut(of).refs += 1;
+        let tag = self.tags.id(&Tag::UNTAGGED);
+        self.age += 1;
+        let entry = Entry::new(request, 0, Kind::Robots { of }, false, self.age);
+        self.enqueue(Homeless { origin, host, tag, entry }, now);
+    }
+
+    fn is_forbidden(&self, origin: OriginId, entry: &Entry) -> bool {
+        self.options.obey_robots
+            && match &self.origins.get(origin).robots {
+                RobotsState::Known { rules, .. } => !rules.rules.allows(&entry.path),
+                _ => true,
+            }
+    }
+
+    /// Ends a queued URL as skipped.
+    pub(super) fn skip_queued(&mut self, homeless: &Homeless, reason: SkipReason) {
+        self.counts.queued -= 1;
+        self.count_skip(reason);
+        self.journal_skip(homeless, reason);
+        self.release(homeless.origin);
+    }
+
+    /// The next instant at which a start may become possible, and what is
+    /// waited for until then.
+    fn next_event(&self) -> Option<(Instant, Why)> {
+        let host = self.schedule.first_waiting().map(|(at, host)| {
+            let pause = self.hosts.get(host).paused_until() == Some(at);
+            (at, if pause { Why::Pause(host) } else { Why::Gap(host) })
+        });
+        let held = self
+            .schedule
+            .first_held()
+            .map(|(at, lane)| (at, Why::Tag(self.schedule.lane(lane).tag)));
+        let retry = self.delayed.peek().map(|(at, homeless)| (at, Why::Retry(homeless.host)));
+        [host, held, retry].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    fn idle_reason(&self) -> Why {
+        if self.counts.queued == 0 {
+            Why::Nothing
+        } else if self.robots_in_flight == self.in_flight.len() {
+            Why::Robots
+        } else {
+            Why::HostLimit
+        }
+    }
+
+    fn start(&mut self, host: HostId, lane: LaneId, now: Instant) -> Job {
+        let (origin, tag) = {
+            let lane = self.schedule.lane(lane);
+            (lane.origin, lane.tag)
+        };
+        let entry = self.schedule.pop(lane);
+        self.pacer.take(now);
+        let record = self.hosts.get_mut(host);
+        record.on_start(now);
+        record.pages += u64::from(entry.kind == Kind::Page);
+        // Off the line and on again: behind the other hosts.
+        self.schedule.place(host, Readiness::Later);
+        self.place(host, now);
+        self.counts.requests += 1;
+        if matches!(entry.kind, Kind::Robots { .. }) {
+            self.robots_in_flight += 1;
+        } else {
+            self.counts.queued -= 1;
+        }
+        let id = self.next_job;
+        self.next_job += 1;
+        let job = Job {
+            id,
+            origin: std::sync::Arc::clone(&self.origins.get(origin).name),
+            tag: self.tags.name(tag).clone(),
+            entry: entry.clone(),
+        };
+        self.in_flight.insert(id, Flight { origin, host, tag, started: now, url: String::new(), entry });
+        self.limiter.on_start(self.in_flight.len());
+        job
+    }
+
+    /// Puts back the lanes that waited for an origin's robots.txt.
+    pub(super) fn put_back_lanes_of(&mut self, origin: OriginId, now: Instant) {
+        for lane in std::mem::take(&mut self.origins.get_mut(origin).aside) {
+            self.put_back(lane, now);
+        }
+    }
+
+    /// Whether the next entry of a host waits for its pause rather than its gap.
+    #[must_use]
+    pub fn host_hold(&self, name: &str, now: Instant) -> Option<(Instant, Hold)> {
+        match self.host(name)?.may_start(now) {
+            Verdict::At(at, hold) => Some((at, hold)),
+            _ => None,
+        }
+    }
+}

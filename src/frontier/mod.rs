@@ -1,0 +1,20 @@
+//! The frontier: what is queued and in what order, what was seen, and what is
+//! let in. Pure state; it knows nothing of hosts' pace.
+
+mod candidate;
+mod delayed;
+mod entry;
+mod order;
+mod schedule;
+mod scope;
+mod seen;
+mod traps;
+
+pub use candidate::Candidate;
+pub use delayed::Delayed;
+pub use entry::{Entry, Extra, Kind};
+pub use order::{MemoryFrontier, Order};
+pub use schedule::{Lane, LaneId, OriginId, Readiness, Schedule, TagId};
+pub use scope::{Scope, ScopeBuilder};
+pub use seen::Seen;
+pub use traps::{TrapLimits, Variants};

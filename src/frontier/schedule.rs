@@ -1,0 +1,352 @@
+//! [`Schedule`]: which request goes next. Lanes of requests hang on hosts, and
+//! hosts stand in line. Keeps: a lane and a host are in at most one place, and
+//! choosing costs the logarithm of how many there are, never a scan.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::time::Instant;
+
+use super::entry::Entry;
+use super::order::{Order, Slot};
+
+/// The number of a lane.
+pub type LaneId = u32;
+/// The number of an origin (scheme, host and port).
+pub type OriginId = u32;
+/// The number of a tag.
+pub type TagId = u32;
+/// The number of a host, as politeness counts them.
+type HostId = u32;
+
+/// What the lanes of a host, and the hosts, are ordered by: higher priority
+/// first, then whose turn came first.
+type Rank = (Reverse<i32>, u64);
+
+/// The requests of one origin with one tag. Lanes that need no robots.txt
+/// stand apart from those that do.
+#[derive(Debug)]
+pub struct Lane {
+    /// The origin of its requests.
+    pub origin: OriginId,
+    /// The host of that origin.
+    pub host: HostId,
+    /// The tag of its requests.
+    pub tag: TagId,
+    /// Whether its requests need no robots.txt: they ask for one.
+    pub exempt: bool,
+    queue: BinaryHeap<Slot>,
+    place: LanePlace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LanePlace {
+    /// Among the lanes of its host that could go.
+    Host(Rank),
+    /// Held back until an instant.
+    Held(Instant),
+    /// Waiting for the robots.txt of its origin, or for its host's next run.
+    Aside,
+}
+
+#[derive(Debug, Default)]
+struct HostQueue {
+    lanes: BTreeSet<(Rank, LaneId)>,
+    place: HostPlace,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum HostPlace {
+    /// Nothing to give, or nothing may start until something ends.
+    #[default]
+    Off,
+    /// Could start one now.
+    Ready(Rank),
+    /// Could start one at an instant.
+    Waiting(Instant),
+}
+
+/// When a host could start its next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// Now.
+    Now,
+    /// At this instant.
+    At(Instant),
+    /// When something has ended.
+    Later,
+}
+
+/// Lanes and hosts in line.
+#[derive(Debug)]
+pub struct Schedule {
+    order: Order,
+    lanes: Vec<Option<Lane>>,
+    free: Vec<LaneId>,
+    by_key: HashMap<(OriginId, TagId, bool), LaneId>,
+    hosts: Vec<HostQueue>,
+    ready: BTreeSet<(Rank, HostId)>,
+    waiting: BTreeSet<(Instant, HostId)>,
+    held: BTreeSet<(Instant, LaneId)>,
+    turn: u64,
+}
+
+impl Schedule {
+    /// An empty schedule.
+    #[must_use]
+    pub fn new(order: Order) -> Self {
+        Schedule {
+            order,
+            lanes: Vec::new(),
+            free: Vec::new(),
+            by_key: HashMap::new(),
+            hosts: Vec::new(),
+            ready: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            held: BTreeSet::new(),
+            turn: 0,
+        }
+    }
+
+    /// Queues an entry. The host's place is to be set anew afterwards
+    /// ([`place`](Self::place)) if this says so.
+    #[must_use]
+    pub fn push(
+        &mut self,
+        origin: OriginId,
+        host: HostId,
+        tag: TagId,
+        exempt: bool,
+        entry: Entry,
+    ) -> bool {
+        let slot = Slot::new(entry, self.order);
+        if let Some(&id) = self.by_key.get(&(origin, tag, exempt)) {
+            let lane = self.lane_mut(id);
+            let before = lane.queue.peek().map(|slot| slot.entry.priority);
+            lane.queue.push(slot);
+            let after = lane.queue.peek().map(|slot| slot.entry.priority);
+            if before != after
+                && let LanePlace::Host(rank) = lane.place
+            {
+                self.unlist(id, rank);
+                self.list(id);
+                return true;
+            }
+            return false;
+        }
+        let lane = Lane { origin, host, tag, exempt, queue: vec![slot].into(), place: LanePlace::Aside };
+        let id = if let Some(id) = self.free.pop() {
+            self.lanes[id as usize] = Some(lane);
+            id
+        } else {
+            self.lanes.push(Some(lane));
+            (self.lanes.len() - 1) as LaneId
+        };
+        self.by_key.insert((origin, tag, exempt), id);
+        if self.hosts.len() <= host as usize {
+            self.hosts.resize_with(host as usize + 1, HostQueue::default);
+        }
+        self.list(id);
+        true
+    }
+
+    /// The lane of that number.
+    #[must_use]
+    pub fn lane(&self, id: LaneId) -> &Lane {
+        self.lanes[id as usize].as_ref().expect("a lane that is referred to holds something")
+    }
+
+    fn lane_mut(&mut self, id: LaneId) -> &mut Lane {
+        self.lanes[id as usize].as_mut().expect("a lane that is referred to holds something")
+    }
+
+    /// The entry that a lane gives out next.
+    #[must_use]
+    pub fn peek(&self, id: LaneId) -> &Entry {
+        &self.lane(id).queue.peek().expect("a lane without entries is dropped").entry
+    }
+
+    /// Takes the next entry out of a lane, which moves behind its host's other
+    /// lanes, or is dropped when that was its last.
+    pub fn pop(&mut self, id: LaneId) -> Entry {
+        let lane = self.lane_mut(id);
+        let entry = lane.queue.pop().expect("a lane without entries is dropped").entry;
+        let emptied = lane.queue.is_empty();
+        if let LanePlace::Host(rank) = lane.place {
+            self.unlist(id, rank);
+            if !emptied {
+                self.list(id);
+            }
+        }
+        if emptied {
+            self.drop_lane(id);
+        }
+        entry
+    }
+
+    /// Says when a host could start its next request, and puts it in line
+    /// accordingly: behind the others, unless it stood in line already.
+    pub fn place(&mut self, host: HostId, readiness: Readiness) {
+        let Some(queue) = self.hosts.get_mut(host as usize) else { return };
+        let wanted = match (queue.lanes.first(), readiness) {
+            (None, _) | (_, Readiness::Later) => HostPlace::Off,
+            (Some(_), Readiness::At(at)) => HostPlace::Waiting(at),
+            (Some(((priority, _), _)), Readiness::Now) => {
+                let priority =
+                    if self.order == Order::BestFirst { *priority } else { Reverse(0) };
+                if let HostPlace::Ready((_, turn)) = queue.place {
+                    HostPlace::Ready((priority, turn))
+                } else {
+                    self.turn += 1;
+                    HostPlace::Ready((priority, self.turn))
+                }
+            }
+        };
+        if queue.place == wanted {
+            return;
+        }
+        match std::mem::replace(&mut queue.place, wanted) {
+            HostPlace::Off => {}
+            HostPlace::Ready(rank) => {
+                self.ready.remove(&(rank, host));
+            }
+            HostPlace::Waiting(at) => {
+                self.waiting.remove(&(at, host));
+            }
+        }
+        match wanted {
+            HostPlace::Off => {}
+            HostPlace::Ready(rank) => {
+                self.ready.insert((rank, host));
+            }
+            HostPlace::Waiting(at) => {
+                self.waiting.insert((at, host));
+            }
+        }
+    }
+
+    /// Whether the host stands in line as one that could start now.
+    #[must_use]
+    pub fn is_ready(&self, host: HostId) -> bool {
+        matches!(self.hosts.get(host as usize), Some(HostQueue { place: HostPlace::Ready(_), .. }))
+    }
+
+    /// Whether the host has lanes that could go.
+    #[must_use]
+    pub fn has_lanes(&self, host: HostId) -> bool {
+        self.hosts.get(host as usize).is_some_and(|queue| !queue.lanes.is_empty())
+    }
+
+    /// The host and lane whose turn it is, if one could start now.
+    #[must_use]
+    pub fn first_ready(&self) -> Option<(HostId, LaneId)> {
+        let (_, host) = self.ready.first()?;
+        let (_, lane) = self.hosts[*host as usize].lanes.first()?;
+        Some((*host, *lane))
+    }
+
+    /// The host that could start next at an instant, and that instant.
+    #[must_use]
+    pub fn first_waiting(&self) -> Option<(Instant, HostId)> {
+        self.waiting.first().copied()
+    }
+
+    /// The lane that is held back the least, and until when.
+    #[must_use]
+    pub fn first_held(&self) -> Option<(Instant, LaneId)> {
+        self.held.first().copied()
+    }
+
+    /// Holds a lane back until an instant. Its host is to be placed anew.
+    pub fn hold(&mut self, id: LaneId, until: Instant) {
+        self.set_aside(id);
+        self.lane_mut(id).place = LanePlace::Held(until);
+        self.held.insert((until, id));
+    }
+
+    /// Takes a lane away from its host until it is [`put back`](Self::put_back).
+    /// The host is to be placed anew.
+    pub fn set_aside(&mut self, id: LaneId) {
+        match std::mem::replace(&mut self.lane_mut(id).place, LanePlace::Aside) {
+            LanePlace::Host(rank) => self.unlist(id, rank),
+            LanePlace::Held(until) => {
+                self.held.remove(&(until, id));
+            }
+            LanePlace::Aside => {}
+        }
+    }
+
+    /// Puts back a lane that was set aside or held, if it still is, and says
+    /// which host is to be placed anew.
+    pub fn put_back(&mut self, id: LaneId) -> Option<HostId> {
+        let lane = self.lanes.get_mut(id as usize)?.as_mut()?;
+        match std::mem::replace(&mut lane.place, LanePlace::Aside) {
+            place @ LanePlace::Host(_) => {
+                lane.place = place;
+                return None;
+            }
+            LanePlace::Held(until) => {
+                self.held.remove(&(until, id));
+            }
+            LanePlace::Aside => {}
+        }
+        self.list(id);
+        Some(self.lane(id).host)
+    }
+
+    /// Takes out every entry with a tag, and says which hosts are to be placed
+    /// anew. A scan: giving up a tag is rare.
+    pub fn drain_tag(&mut self, tag: TagId) -> Vec<(OriginId, HostId, Entry)> {
+        let of_tag: Vec<LaneId> = self
+            .by_key
+            .iter()
+            .filter(|((_, of, exempt), _)| *of == tag && !exempt)
+            .map(|(_, id)| *id)
+            .collect();
+        let mut drained = Vec::new();
+        for id in of_tag {
+            self.set_aside(id);
+            let lane = self.lane_mut(id);
+            let (origin, host) = (lane.origin, lane.host);
+            let queue = std::mem::take(&mut lane.queue);
+            drained.extend(queue.into_sorted_vec().into_iter().rev().map(|s| (origin, host, s.entry)));
+            self.drop_lane(id);
+        }
+        drained.sort_by_key(|(_, _, entry)| entry.age);
+        drained
+    }
+
+    /// Everything that is queued, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Lane, &Entry)> {
+        self.lanes
+            .iter()
+            .flatten()
+            .flat_map(|lane| lane.queue.iter().map(move |slot| (lane, &slot.entry)))
+    }
+
+    /// Puts a lane among those of its host that could go, behind the others.
+    fn list(&mut self, id: LaneId) {
+        self.turn += 1;
+        let turn = self.turn;
+        let lane = self.lane_mut(id);
+        let priority = lane.queue.peek().map_or(0, |slot| slot.entry.priority);
+        let rank = (Reverse(priority), turn);
+        lane.place = LanePlace::Host(rank);
+        let host = lane.host as usize;
+        self.hosts[host].lanes.insert((rank, id));
+    }
+
+    fn unlist(&mut self, id: LaneId, rank: Rank) {
+        let host = self.lane(id).host as usize;
+        self.hosts[host].lanes.remove(&(rank, id));
+    }
+
+    fn drop_lane(&mut self, id: LaneId) {
+        if let Some(lane) = self.lanes[id as usize].take() {
+            if let LanePlace::Held(until) = lane.place {
+                self.held.remove(&(until, id));
+            }
+            self.by_key.remove(&(lane.origin, lane.tag, lane.exempt));
+            self.free.push(id);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Spider traps: paths and queries without end. Keeps: what is caught is
+//! counted and named by its reason; ordinary pages are not caught.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use url::Url;
+
+use super::seen::Identity;
+use crate::admission::SkipReason;
+
+/// The limits beyond which a URL is taken for a trap.
+///
+/// ```
+/// use canter::{TrapLimits, Url};
+/// let url = Url::parse("http://a.test/doc/src/doc/src/doc/src/").unwrap();
+/// assert!(TrapLimits::default().check(&url).is_some());
+/// assert!(TrapLimits::none().check(&url).is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TrapLimits {
+    /// Bytes of a URL.
+    pub max_url_length: usize,
+    /// Segments of a path.
+    pub max_path_depth: usize,
+    /// How often a name may stand in a path. Numbers and names of one or two
+    /// letters may stand in it as often as they like, but no run of segments
+    /// may follow itself more than once more than this.
+    pub max_repeats: usize,
+    /// Queries that one path may be asked with.
+    pub max_query_variants: u32,
+}
+
+impl Default for TrapLimits {
+    /// URLs of 2,048 bytes, paths of 32 segments, names twice in a path, and
+    /// 10,000 queries to a path.
+    fn default() -> Self {
+        TrapLimits {
+            max_url_length: 2048,
+            max_path_depth: 32,
+            max_repeats: 2,
+            max_query_variants: 10_000,
+        }
+    }
+}
+
+/// The longest name that may be repeated freely: `a`, `en`, `01`.
+const SHORT_NAME: usize = 2;
+
+impl TrapLimits {
+    /// No limits.
+    #[must_use]
+    pub fn none() -> Self {
+        TrapLimits {
+            max_url_length: usize::MAX,
+            max_path_depth: usize::MAX,
+            max_repeats: usize::MAX,
+            max_query_variants: u32::MAX,
+        }
+    }
+
+    /// Why a URL is taken for a trap by its looks, if it is.
+    #[must_use]
+    pub fn check(&self, url: &Url) -> Option<SkipReason> {
+        if url.as_str().len() > self.max_url_length {
+            return Some(SkipReason::TrapLength);
+        }
+        let path = url.path().trim_matches('/');
+        // A name that stands `n` times needs `n - 1` slashes between: most
+        // paths are too short to repeat anything, and are done here.
+        let slashes = path.bytes().filter(|byte| *byte == b'/').count();
+        if slashes >= self.max_path_depth {
+            return Some(SkipReason::TrapDepth);
+        }
+        if slashes < self.max_repeats {
+            return None;
+        }
+        let segments: Vec<&str> = path.split('/').collect();
+        (self.name_repeats(&segments) || self.run_repeats(&segments)).then_some(SkipReason::TrapRepeat)
+    }
+
+    fn name_repeats(&self, segments: &[&str]) -> bool {
+        let counts = |name: &str| {
+            name.len() > SHORT_NAME && !name.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let mut names: Vec<&str> = segments.iter().copied().filter(|name| counts(name)).collect();
+        names.sort_unstable();
+        names.chunk_by(|a, b| a == b).any(|same| same.len() > self.max_repeats)
+    }
+
+    fn run_repeats(&self, segments: &[&str]) -> bool {
+        let copies = self.max_repeats.saturating_add(2);
+        (1..=segments.len() / copies).any(|period| {
+            // The run repeats while each segment equals the one a period before.
+            let mut same = 0;
+            segments.iter().zip(&segments[period..]).any(|(a, b)| {
+                same = if a == b { same + 1 } else { 0 };
+                same >= period * (copies - 1)
+            })
+        })
+    }
+}
+
+/// How many queries each path was admitted with.
+#[derive(Debug, Default)]
+pub struct Variants {
+    of_path: HashMap<u64, u32, BuildHasherDefault<Identity>>,
+}
+
+impl Variants {
+    /// Counts one more query of a path; `false` when it would be over the limit.
+    pub fn count(&mut self, path: u64, limit: u32) -> bool {
+        let count = self.of_path.entry(path).or_default();
+        let within = *count < limit;
+        *count += u32::from(within);
+        within
+    }
+
+    /// Whether one more query of a path would be within the limit.
+    #[must_use]
+    pub fn allows(&self, path: u64, limit: u32) -> bool {
+        self.of_path.get(&path).is_none_or(|count| *count < limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str) -> Option<SkipReason> {
+        TrapLimits::default().check(&Url::parse(&format!("http://a.test{path}")).expect("a URL"))
+    }
+
+    #[test]
+    fn a_path_that_repeats_itself_is_a_trap() {
+        for path in [
+            "/doc/src/doc/src/doc/src/",
+            "/p/www.b.test/www.b.test/www.b.test",
+            "/x/y/x/y/x/y/x/y/",
+            "/1/1/1/1",
+            "/a/name/b/name/c/name",
+        ] {
+            assert_eq!(check(path), Some(SkipReason::TrapRepeat), "{path}");
+        }
+    }
+
+    #[test]
+    fn ordinary_paths_are_not() {
+        for path in [
+            "/",
+            "/a/b/c/d/e/f/g/h",
+            "/2020/01/01/01",
+            "/en/docs/en/guide",
+            "/serde/1.0/serde/de/struct.Error.html",
+            "/x/y/x/y/x/y",
+            "/a//b//c//d",
+            "/1/2/1/2/1/3",
+        ] {
+            assert_eq!(check(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn long_urls_and_deep_paths_are_traps() {
+        assert_eq!(check(&format!("/{}", "x".repeat(2048))), Some(SkipReason::TrapLength));
+        let deep: String = (0..33).map(|i| format!("/seg{i}")).collect();
+        assert_eq!(check(&deep), Some(SkipReason::TrapDepth));
+        let fine: String = (0..32).map(|i| format!("/seg{i}")).collect();
+        assert_eq!(check(&fine), None);
+    }
+
+    #[test]
+    fn the_queries_of_a_path_are_counted() {
+        let mut variants = Variants::default();
+        assert!(variants.count(7, 2));
+        assert!(variants.count(7, 2));
+        assert!(!variants.allows(7, 2));
+        assert!(!variants.count(7, 2));
+        assert!(variants.count(8, 2));
+    }
+}

@@ -1,0 +1,14 @@
+//! Politeness: state machines that take `now` and say when a request may
+//! start. None of them does I/O, reads a clock or knows what is queued.
+
+mod breaker;
+mod hosts;
+mod limiter;
+mod pacer;
+mod pauses;
+
+pub use breaker::{Breaker, Trip, Weight};
+pub use hosts::{Hold, Host, HostId, HostTable, Verdict};
+pub use limiter::Limiter;
+pub use pacer::Pacer;
+pub use pauses::Pauses;
