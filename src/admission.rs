@@ -22,11 +22,17 @@ pub enum SkipReason {
     TrapLength,
     /// The path was already queued with too many queries.
     TrapVariants,
+    /// The page asks that the link is not followed. An answer of the queue to
+    /// a handler; nothing that was queued ends so.
+    NoFollow,
+    /// Not an http or https URL. An answer of the queue to a handler; nothing
+    /// that was queued ends so.
+    Invalid,
 }
 
 impl SkipReason {
     /// Every reason.
-    pub const ALL: [SkipReason; 8] = [
+    pub const ALL: [SkipReason; 10] = [
         SkipReason::Scope,
         SkipReason::Robots,
         SkipReason::Depth,
@@ -35,6 +41,8 @@ impl SkipReason {
         SkipReason::TrapDepth,
         SkipReason::TrapLength,
         SkipReason::TrapVariants,
+        SkipReason::NoFollow,
+        SkipReason::Invalid,
     ];
 
     /// The stable lower-case word that logs, summaries and state files use.
@@ -49,6 +57,8 @@ impl SkipReason {
             SkipReason::TrapDepth => "trap_depth",
             SkipReason::TrapLength => "trap_length",
             SkipReason::TrapVariants => "trap_variants",
+            SkipReason::NoFollow => "nofollow",
+            SkipReason::Invalid => "invalid",
         }
     }
 
@@ -83,5 +93,18 @@ impl Admission {
     #[must_use]
     pub fn is_queued(self) -> bool {
         self == Admission::Queued
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_word_of_its_own_that_reads_back() {
+        for reason in SkipReason::ALL {
+            assert_eq!(SkipReason::from_word(reason.as_str()), Some(reason));
+        }
+        assert_eq!(SkipReason::from_word("else"), None);
     }
 }

@@ -1,0 +1,156 @@
+//! [`Effects`]: what a handler did, kept back until its request is done.
+//!
+//! Nothing in here has happened yet. The crawl takes the effects together with
+//! an outcome that commits, or drops them whole.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use url::Position;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::Request;
+
+/// The links and records of one attempt, in the order they were made.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Effects {
+    /// Requests to queue.
+    pub links: Vec<Request>,
+    /// Records to write.
+    pub records: Vec<Record>,
+}
+
+impl Effects {
+    /// Whether there is nothing to commit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.records.is_empty()
+    }
+}
+
+/// One record: a value as JSON on a single line, without the line end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    json: Box<[u8]>,
+}
+
+impl Record {
+    /// Serialises a value.
+    ///
+    /// ```
+    /// use canter::extract::Record;
+    /// let record = Record::new(&("a\nb", 1))?;
+    /// assert_eq!(record.as_bytes(), br#"["a\nb",1]"#);
+    /// # Ok::<(), canter::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Worker`] when the value's own `Serialize` fails, or it has
+    /// no form in JSON: a map whose keys are not text.
+    pub fn new<T: serde::Serialize + ?Sized>(value: &T) -> Result<Self> {
+        let mut json = serde_json::to_vec(value).map_err(|error| {
+            Error::new(ErrorKind::Worker)
+                .with_message("a record cannot be written as JSON")
+                .with_source(error)
+        })?;
+        // Compact JSON has line ends only where a value brought its own raw
+        // JSON text, and there they are white space.
+        for byte in &mut json {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        Ok(Record {
+            json: json.into_boxed_slice(),
+        })
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// The JSON text, taken out.
+    #[must_use]
+    pub fn into_bytes(self) -> Box<[u8]> {
+        self.json
+    }
+}
+
+/// Collects the effects of one attempt and drops repeated links.
+#[derive(Debug, Default)]
+pub(crate) struct Collector {
+    effects: Effects,
+    taken: HashSet<u64>,
+}
+
+impl Collector {
+    /// A key that tells this attempt's links apart. It is coarser work than
+    /// the crawl's own fingerprint, which decides in the end: two spellings of
+    /// one URL may both pass here.
+    fn key(&self, request: &Request) -> u64 {
+        let mut hasher = self.taken.hasher().build_hasher();
+        request.method().hash(&mut hasher);
+        request.url()[..Position::AfterQuery].hash(&mut hasher);
+        request.body().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether the attempt has taken an equal request already.
+    pub(crate) fn has(&self, request: &Request) -> bool {
+        self.taken.contains(&self.key(request))
+    }
+
+    /// Takes a request; `false` when an equal one was taken before.
+    pub(crate) fn link(&mut self, request: Request) -> bool {
+        let new = self.taken.insert(self.key(&request));
+        if new {
+            self.effects.links.push(request);
+        }
+        new
+    }
+
+    /// Makes room for this many more links.
+    pub(crate) fn reserve(&mut self, links: usize) {
+        self.effects.links.reserve(links);
+        self.taken.reserve(links);
+    }
+
+    /// Takes a record.
+    pub(crate) fn record(&mut self, record: Record) {
+        self.effects.records.push(record);
+    }
+
+    /// Everything that was taken.
+    pub(crate) fn into_effects(self) -> Effects {
+        self.effects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn links_that_differ_only_in_the_fragment_are_taken_once() {
+        let mut collector = Collector::default();
+        assert!(collector.link(Request::get("http://a.test/x?q#1").unwrap()));
+        assert!(!collector.link(Request::get("http://a.test/x?q#2").unwrap()));
+        assert!(collector.link(Request::get("http://a.test/x").unwrap()));
+        assert!(collector.link(Request::post("http://a.test/x", "body").unwrap()));
+        assert!(!collector.link(Request::post("http://a.test/x", "body").unwrap()));
+        assert_eq!(collector.into_effects().links.len(), 3);
+    }
+
+    #[test]
+    fn a_value_without_a_json_form_is_an_error_not_a_torn_record() {
+        let map = HashMap::from([((1, 2), 3)]);
+        let error = Record::new(&map).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Worker);
+        assert!(error.to_string().contains("record"), "{error}");
+    }
+}

@@ -1,0 +1,233 @@
+//! [`Queue`]: further requests, kept back until this one is done.
+//!
+//! Every request that is pushed reaches the crawl with the outcome, also one
+//! that the answer calls skipped: the crawl counts it under its reason.
+
+use std::fmt;
+
+use url::Url;
+
+use super::{Context, FromContext};
+use crate::admission::{Admission, SkipReason};
+use crate::error::Result;
+use crate::html::Link;
+use crate::request::{Method, Request, Tag};
+use crate::uri;
+
+/// Queues further requests.
+///
+/// They take effect with an outcome that ends the request as done, and are
+/// dropped with every other. They are one link farther from the seeds than
+/// this request, name its page as their referrer, and carry no tag unless they
+/// are given one.
+///
+/// ```
+/// use canter::extract::{Html, Queue};
+/// use canter::{Request, Result};
+///
+/// fn list(page: Html, queue: Queue) -> Result<()> {
+///     let products = page.links().iter().filter(|link| link.url.path().starts_with("/p/"));
+///     queue.with_tag("product").follow_all(products);
+///     queue.follow("?page=2");
+///     queue.push(Request::get("https://example.com/api")?.with_header("accept", "application/json"));
+///     Ok(())
+/// }
+/// # let _ = canter::handler::boxed(list);
+/// ```
+#[derive(Clone)]
+pub struct Queue {
+    cx: Context,
+    tag: Tag,
+    priority: i32,
+}
+
+impl Queue {
+    /// A handle that gives this tag to the links it follows.
+    #[must_use = "the tag is set on the returned handle"]
+    pub fn with_tag(&self, tag: impl Into<Tag>) -> Self {
+        Queue {
+            tag: tag.into(),
+            ..self.clone()
+        }
+    }
+
+    /// A handle that gives this priority to the links it follows; higher goes
+    /// first, and 0 is the ordinary one.
+    #[must_use = "the priority is set on the returned handle"]
+    pub fn with_priority(&self, priority: i32) -> Self {
+        Queue {
+            priority,
+            ..self.clone()
+        }
+    }
+
+    /// Queues a `GET` of a link, and says what will become of it as far as can
+    /// be known now.
+    ///
+    /// A [`Link`] that the page marks as not to be followed is answered with
+    /// [`SkipReason::NoFollow`]; give its URL to follow it all the same. Text
+    /// is resolved as a link of the page: against its base element if the page
+    /// was extracted as [`Html`](super::Html), else against its URL. What
+    /// gives no http or https URL is answered with [`SkipReason::Invalid`].
+    pub fn follow(&self, target: impl Target) -> Admission {
+        match target.target(self.cx.base()) {
+            Ok(url) => self.push(self.request(url)),
+            Err(reason) => Admission::Skipped(reason),
+        }
+    }
+
+    /// Queues a `GET` of each link, and returns how many were taken: all but
+    /// those that [`follow`](Self::follow) would answer with
+    /// [`SkipReason::NoFollow`] or [`SkipReason::Invalid`], and those that the
+    /// handler has pushed before. What becomes of them the crawl decides when
+    /// the request is done; this is the cheap way for many links.
+    pub fn follow_all<I>(&self, targets: I) -> usize
+    where
+        I: IntoIterator,
+        I::Item: Target,
+    {
+        let targets = targets.into_iter();
+        self.cx
+            .effects()
+            .borrow_mut()
+            .reserve(targets.size_hint().0);
+        let mut taken = 0;
+        for target in targets {
+            // Borrowed for each link anew: the iterator is user code, which
+            // may push to the same queue.
+            if let Ok(url) = target.target(self.cx.base()) {
+                let request = self.at_home(self.request(url));
+                taken += usize::from(self.cx.effects().borrow_mut().link(request));
+            }
+        }
+        taken
+    }
+
+    /// Queues a request as it is, and says what will become of it as far as
+    /// can be known now.
+    ///
+    /// A request that has no depth (0) or referrer of its own is given those
+    /// of a link of this page. Tag and priority are the request's own; attempt
+    /// and redirects begin anew.
+    pub fn push(&self, request: Request) -> Admission {
+        let request = self.at_home(request);
+        let answer = match &self.cx.services().preview {
+            Some(crawl) => crawl.preview(&request),
+            None => Admission::Queued,
+        };
+        if self.cx.effects().borrow_mut().link(request) {
+            answer
+        } else {
+            Admission::Duplicate
+        }
+    }
+
+    fn request(&self, url: Url) -> Request {
+        Request::new(Method::Get, url)
+            .with_tag(self.tag.clone())
+            .with_priority(self.priority)
+    }
+
+    fn at_home(&self, request: Request) -> Request {
+        let depth = match request.depth() {
+            0 => self.cx.request().depth().saturating_add(1),
+            own => own,
+        };
+        let referrer = match request.referrer() {
+            Some(own) => own.clone(),
+            None => self.cx.referrer().clone(),
+        };
+        request
+            .with_depth(depth)
+            .with_referrer(Some(referrer))
+            .with_attempt(1)
+            .with_hops(Vec::new())
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("tag", &self.tag)
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FromContext for Queue {
+    fn from_context(cx: &Context) -> Result<Self> {
+        Ok(Queue {
+            cx: cx.clone(),
+            tag: Tag::UNTAGGED,
+            priority: 0,
+        })
+    }
+}
+
+/// What [`Queue`] can follow: a [`Link`], a [`Url`], or text that is resolved
+/// as a link of the page.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that can be followed",
+    note = "a queue follows `Link`, `Url` and text, by value or reference"
+)]
+pub trait Target {
+    /// The URL to ask for, given the page's base URL.
+    ///
+    /// # Errors
+    /// Why it is not to be followed.
+    fn target(self, base: &Url) -> Result<Url, SkipReason>;
+}
+
+impl Target for Url {
+    fn target(self, _base: &Url) -> Result<Url, SkipReason> {
+        if matches!(self.scheme(), "http" | "https") {
+            Ok(self)
+        } else {
+            Err(SkipReason::Invalid)
+        }
+    }
+}
+
+impl Target for &Url {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        self.clone().target(base)
+    }
+}
+
+impl Target for Link {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        if self.nofollow {
+            Err(SkipReason::NoFollow)
+        } else {
+            self.url.target(base)
+        }
+    }
+}
+
+impl Target for &Link {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        if self.nofollow {
+            Err(SkipReason::NoFollow)
+        } else {
+            (&self.url).target(base)
+        }
+    }
+}
+
+impl Target for &str {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        uri::resolve(base, self).ok_or(SkipReason::Invalid)
+    }
+}
+
+impl Target for String {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        self.as_str().target(base)
+    }
+}
+
+impl Target for &String {
+    fn target(self, base: &Url) -> Result<Url, SkipReason> {
+        self.as_str().target(base)
+    }
+}
