@@ -1,5 +1,5 @@
 //! The tools of the tests, tested: the scripted server by raw sockets, the
-//! program runner by the program.
+//! program runner by the shell.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Req, Resp, Script, Server, TempDir};
+use common::{Program, Req, Resp, Script, Server, TempDir};
 
 /// Far longer than anything here takes: a test that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -400,4 +400,72 @@ fn gzip_is_gzip() {
         .expect("it decodes");
     assert_eq!(back, "hello");
     assert!(common::page("t", &["/a"]).contains("<a href=\"/a\">"));
+}
+
+fn sh(script: &str) -> Program {
+    Program::new("sh", ["-c", script])
+}
+
+#[test]
+fn a_run_tells_its_exit_code_output_and_time() {
+    let folder = TempDir::new();
+    folder.write("in.txt", "from a file\n");
+    let run = sh("cat in.txt; cat; echo $WORD >&2; exit 3")
+        .dir(folder.path())
+        .env("WORD", "hello")
+        .input("from stdin\n")
+        .run()
+        .expect_code(3);
+    assert_eq!(run.out(), "from a file\nfrom stdin\n");
+    assert_eq!(run.stderr, "hello\n");
+    assert!(run.elapsed < PATIENCE);
+    assert_eq!(sh("echo '{}'; echo '[1]'").run().records().len(), 2);
+    let wrong = thread::spawn(|| sh("exit 1").run().expect_code(0)).join();
+    assert!(wrong.is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_takes_signals_by_name() {
+    // INT and HUP may be ignored where the tests run in the background, and a
+    // child inherits that.
+    for (name, number) in [("TERM", 15), ("KILL", 9)] {
+        let mut child = sh("echo ready; exec sleep 100").start();
+        while child.stdout_so_far().is_empty() {
+            assert!(child.is_running());
+            thread::yield_now();
+        }
+        child.signal(name);
+        let run = child.wait();
+        assert_eq!((run.code(), run.signal()), (None, Some(number)), "{name}");
+    }
+    // A signal after the end goes nowhere.
+    let mut child = sh("exit 0").start();
+    while child.is_running() {
+        thread::yield_now();
+    }
+    child.signal("TERM");
+    child.wait().expect_code(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_that_runs_too_long_is_killed_and_fails_the_test() {
+    for script in [
+        "echo $$; exec sleep 100",
+        "echo $$; exec sleep 100 >&- 2>&-",
+    ] {
+        let start = Instant::now();
+        let child = sh(script).limit(Duration::from_millis(100)).start();
+        let id = child.id();
+        let error = thread::spawn(move || child.wait())
+            .join()
+            .err()
+            .expect("it is too late");
+        assert!(start.elapsed() < PATIENCE);
+        let message = error.downcast_ref::<String>().expect("a message");
+        assert!(message.contains("did not end within 100ms"), "{message}");
+        assert!(message.contains(&format!("stdout: {id}\n")), "{message}");
+        assert_ne!(sh(&format!("kill -0 {id}")).run().code(), Some(0));
+    }
 }

@@ -11,13 +11,13 @@
 )]
 
 pub(crate) mod jsonl;
-#[cfg(feature = "cli")]
 pub(crate) mod program;
 pub(crate) mod server;
 pub(crate) mod temp;
 
 #[cfg(feature = "cli")]
-pub(crate) use program::{Canter, Run, Running};
+pub(crate) use program::canter;
+pub(crate) use program::{Program, Run, Running};
 pub(crate) use server::{Log, Req, Resp, Script, Server};
 pub(crate) use temp::TempDir;
 

@@ -1,4 +1,4 @@
-//! [`Canter`]: the program under test, started as a user starts it.
+//! [`Program`]: the program under test, started as a user starts it.
 //!
 //! A child never outlives the value that started it, and never runs past its
 //! time limit.
@@ -19,23 +19,37 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_LOOK: Duration = Duration::from_micros(100);
 const LONGEST_LOOK: Duration = Duration::from_millis(10);
 
-/// A command line of the program, to be started.
-pub(crate) struct Canter {
+/// The command line program with these arguments. It sees no `RUST_LOG` and no
+/// `RUST_BACKTRACE` of the surrounding shell.
+#[cfg(feature = "cli")]
+pub(crate) fn canter<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Program {
+    Program::new(env!("CARGO_BIN_EXE_canter"), args).env("RUST_BACKTRACE", "0")
+}
+
+/// A command line, to be started.
+///
+/// ```ignore
+/// let run = canter(["run", "crawl.toml"]).dir(folder.path()).run().expect_code(0);
+/// let mut child = canter(["run", "crawl.toml"]).dir(folder.path()).start();
+/// server.wait_for_requests(10, PATIENCE);
+/// child.signal("KILL");
+/// assert_eq!(child.wait().signal(), Some(9));
+/// ```
+pub(crate) struct Program {
     command: Command,
     input: Option<Vec<u8>>,
     limit: Duration,
 }
 
-impl Canter {
-    /// The program with these arguments. It sees no `RUST_LOG` and no
-    /// `RUST_BACKTRACE` of the surrounding shell.
-    pub(crate) fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_canter"));
-        command
-            .args(args)
-            .env_remove("RUST_LOG")
-            .env("RUST_BACKTRACE", "0");
-        Canter {
+impl Program {
+    /// A program with these arguments and no `RUST_LOG`.
+    pub(crate) fn new<A: AsRef<OsStr>>(
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let mut command = Command::new(program);
+        command.args(args).env_remove("RUST_LOG");
+        Program {
             command,
             input: None,
             limit: TIME_LIMIT,
