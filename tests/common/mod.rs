@@ -13,6 +13,7 @@
 pub(crate) mod jsonl;
 pub(crate) mod program;
 pub(crate) mod server;
+pub(crate) mod site;
 pub(crate) mod temp;
 
 #[cfg(feature = "cli")]

@@ -39,7 +39,7 @@ pub(super) fn serve(shared: &Shared, stream: &TcpStream, number: u64) {
         if stream.set_read_timeout(Some(shared.idle)).is_err() {
             return;
         }
-        let mut incoming = match Incoming::read(stream, &mut line.scratch, local.ip()) {
+        let mut incoming = match Incoming::read(stream, &mut line.scratch, local) {
             Ok(incoming) => incoming,
             Err(Refused::Gone) => return,
             Err(Refused::Bad(status)) => {

@@ -5,7 +5,7 @@
 //! to send one with the standard library alone.
 
 use std::io::{self, Read};
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Instant;
 
 /// The longest request head that is read.
@@ -18,6 +18,8 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 pub(crate) struct Req {
     /// The address that was connected to.
     pub(crate) host: IpAddr,
+    /// The port that was connected to.
+    pub(crate) port: u16,
     /// The method.
     pub(crate) method: String,
     /// The request target as sent: path and query.
@@ -95,7 +97,7 @@ impl Incoming {
     pub(super) fn read(
         mut stream: &TcpStream,
         scratch: &mut [u8],
-        host: IpAddr,
+        local: SocketAddr,
     ) -> Result<Incoming, Refused> {
         let mut head: Vec<u8> = Vec::new();
         let mut first_byte = None;
@@ -116,7 +118,7 @@ impl Incoming {
             }
             stream.read_exact(&mut scratch[..count])?;
         };
-        let (mut req, version) = parse(&head, host).ok_or(Refused::Bad(400))?;
+        let (mut req, version) = parse(&head, local).ok_or(Refused::Bad(400))?;
         if req.header("transfer-encoding").is_some() {
             return Err(Refused::Bad(411));
         }
@@ -165,7 +167,7 @@ fn end_of_head(head: &[u8], new: usize) -> Option<usize> {
     Some(from + at + END.len())
 }
 
-fn parse(head: &[u8], host: IpAddr) -> Option<(Req, String)> {
+fn parse(head: &[u8], local: SocketAddr) -> Option<(Req, String)> {
     let text: String = head.iter().map(|&byte| char::from(byte)).collect();
     let mut lines = text.trim_end_matches("\r\n").split("\r\n");
     let mut first = lines.next()?.split(' ');
@@ -180,7 +182,8 @@ fn parse(head: &[u8], host: IpAddr) -> Option<(Req, String)> {
         })
         .collect::<Option<_>>()?;
     let req = Req {
-        host,
+        host: local.ip(),
+        port: local.port(),
         method: method.to_owned(),
         path: path.to_owned(),
         headers,
