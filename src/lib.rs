@@ -1,6 +1,7 @@
 //! Canter: a polite web crawler for programs that do not use async.
 #![forbid(unsafe_code)]
 
+pub mod config;
 mod error;
 pub mod fetch;
 mod outcome;
