@@ -10,13 +10,13 @@
 //! |---|---|
 //! | `source` | file, command line and environment put together |
 //! | `document`, `section`, `scalar`, `units` | TOML with places; tables; values; durations and sizes |
-//! | `tables`, `policy` | the tables, one function each |
+//! | `tables` | the tables, one function each |
 //! | `problem`, `suggest` | what is wrong, and what was probably meant |
 //! | `seeds` | lists of URLs |
-//! | `record`, `rfc3339` | the fields of a page's record, and how it is written |
+//! | `record`, `json`, `rfc3339` | the fields of a page's record, and how they are written |
 
 mod document;
-mod policy;
+pub(crate) mod json;
 mod problem;
 mod record;
 pub(crate) mod rfc3339;
@@ -36,14 +36,13 @@ use url::Url;
 
 use crate::policy::{HostRule, Policy};
 
-pub use policy::default_policy;
 pub use problem::{ConfigError, Origin, Problem};
 pub use record::{PageField, PageFields, PageRecord};
 pub use section::Entry;
 pub(crate) use section::HIDDEN;
 pub use seeds::{SeedError, SeedLines};
 pub use source::Source;
-pub use tables::default_user_agent;
+pub use tables::{default_policy, default_user_agent};
 pub use units::{parse_duration, parse_size, show_duration, show_size};
 
 /// A crawl's configuration, validated. Made by [`Source::read`].
@@ -86,7 +85,7 @@ pub struct Settings {
     pub state: Option<PathBuf>,
     file: Option<PathBuf>,
     entries: Vec<Entry>,
-    host_places: Vec<policy::HostPlace>,
+    host_places: Vec<tables::HostPlace>,
 }
 
 /// A `[[host]]` table in effect. It displays in one line, without secrets.

@@ -273,6 +273,7 @@ impl Section<'_> {
             items: Vec::with_capacity(items.len()),
             shown: Vec::with_capacity(items.len()),
             origin,
+            written: items.len(),
         };
         for item in items {
             match read(&item) {
@@ -314,6 +315,8 @@ pub(super) struct Listed<T> {
     pub(super) items: Vec<(Origin, T)>,
     shown: Vec<String>,
     pub(super) origin: Origin,
+    /// How many items the list has, those that cannot be used included.
+    pub(super) written: usize,
 }
 
 impl<T> Listed<T> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::document::{self, Node, Table, Value};
 use super::problem::{ConfigError, Origin, Problem};
 use super::section::Report;
-use super::{Settings, policy, tables};
+use super::{Settings, tables};
 
 /// The longest configuration file, in bytes. A longer one is not a
 /// configuration; lists of URLs have files of their own.
@@ -158,13 +158,13 @@ impl Source {
         };
         let crawl = tables::crawl(&mut root, &mut report, &place);
         let scope = tables::scope(&mut root, &mut report);
-        let mut policy = policy::policy(&mut root, &mut report);
+        let mut policy = tables::policy(&mut root, &mut report);
         let robots = tables::robots(&mut root, &mut report);
         let fetch = tables::fetch(&mut root, &mut report, &place, &mut policy);
         let traps = tables::traps(&mut root, &mut report);
         let output = tables::output(&mut root, &mut report, &place);
         let state = tables::state(&mut root, &mut report, &place);
-        let host_places = policy::hosts(&mut root, &mut report, &mut policy);
+        let host_places = tables::hosts(&mut root, &mut report, &mut policy);
         report.close(root);
 
         if report.problems.is_empty()

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use super::document::{Node, Table, Value};
-use super::problem::{Origin, Problem};
-use super::scalar::{
+use super::scope::host_pattern;
+use crate::config::document::{Node, Table, Value};
+use crate::config::problem::{Origin, Problem};
+use crate::config::scalar::{
     boolean, choice, duration, duration_text, integer, number, optional, plain, show_optional,
     show_word,
 };
-use super::section::{Fault, Report, Section};
-use super::tables;
+use crate::config::section::{Fault, Report, Section};
 use crate::policy::{HostRule, Policy, RetryAfterScope};
 
 /// Requests that start each minute when nobody says how many: one a second, as
@@ -81,7 +81,7 @@ macro_rules! keys {
 }
 
 /// `[policy]`, all but what `[fetch]` and `[[host]]` say.
-pub(super) fn policy(root: &mut Table, report: &mut Report) -> Policy {
+pub(in crate::config) fn policy(root: &mut Table, report: &mut Report) -> Policy {
     let mut result = default_policy();
     let policy = &mut result;
     let mut open = report.section(root, "policy");
@@ -128,14 +128,18 @@ const SCOPES: [(&str, RetryAfterScope); 2] = [
 
 /// Where a `[[host]]` table stands, and whether it may be shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HostPlace {
-    pub(super) origin: Origin,
+pub(in crate::config) struct HostPlace {
+    pub(in crate::config) origin: Origin,
     /// Whether its name or its delay came from the environment.
-    pub(super) hidden: bool,
+    pub(in crate::config) hidden: bool,
 }
 
 /// `[[host]]`: the rules, and where each stands.
-pub(super) fn hosts(root: &mut Table, report: &mut Report, policy: &mut Policy) -> Vec<HostPlace> {
+pub(in crate::config) fn hosts(
+    root: &mut Table,
+    report: &mut Report,
+    policy: &mut Policy,
+) -> Vec<HostPlace> {
     report.know("host", &["name", "delay", "concurrency", "headers"]);
     let Some((place, node)) = root.entries.remove("host") else {
         return Vec::new();
@@ -184,7 +188,7 @@ fn host(table: Table, origin: Origin, report: &mut Report) -> Option<(Origin, bo
     let mut hidden = false;
     match section.take("name") {
         None => section.fault("name", origin, "is missing".into()),
-        Some((_, node)) => match tables::host_pattern(&node) {
+        Some((_, node)) => match host_pattern(&node) {
             Ok(name) => {
                 named = node.origin;
                 hidden = node.secret;
@@ -295,7 +299,7 @@ fn header_name(lower: &str) -> Result<(), &'static str> {
 
 /// Visible ASCII, spaces and tabs (RFC 9110 section 5.5).
 fn header_value(node: &Node) -> Result<String, Fault> {
-    let value = super::scalar::text(node)?;
+    let value = crate::config::scalar::text(node)?;
     let value = value.trim();
     let plain = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
     if value.is_empty() || !value.bytes().all(plain) {
