@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+pub mod config;
 mod error;
 pub mod fetch;
 pub mod ledger;
