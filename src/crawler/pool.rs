@@ -39,8 +39,12 @@ struct Shared {
     engine: Option<Engine>,
     /// Until when the leader waits, if there is one.
     leader: Option<Instant>,
-    /// Threads that wait on `work`, less those already woken.
+    /// Threads that wait on `work`.
     idle: usize,
+    /// Of these, how many were woken and have not got the lock yet.
+    batons: usize,
+    /// Counts the changes that concern all who wait.
+    epoch: u64,
     /// Threads that live, or are about to.
     threads: usize,
     /// Threads with a job, or on the way to their next.
@@ -68,6 +72,8 @@ impl Pool {
                 engine: Some(engine),
                 leader: None,
                 idle: 0,
+                batons: 0,
+                epoch: 0,
                 threads: 0,
                 busy: 0,
                 over: false,
@@ -173,14 +179,16 @@ impl Pool {
         }
     }
 
+    /// Waits for the baton, or for a change that concerns all.
     fn wait_for_work<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        let epoch = shared.epoch;
         shared.idle += 1;
-        let before = shared.idle;
-        let mut shared = self.work.wait(shared).unwrap_or_else(PoisonError::into_inner);
-        // Whoever woke this thread has counted it out; a wake out of the blue
-        // is counted out here.
-        if shared.idle >= before {
-            shared.idle = before - 1;
+        while shared.batons == 0 && shared.epoch == epoch {
+            shared = self.work.wait(shared).unwrap_or_else(PoisonError::into_inner);
+        }
+        shared.idle -= 1;
+        if shared.epoch == epoch {
+            shared.batons -= 1;
         }
         shared
     }
@@ -216,13 +224,16 @@ impl Pool {
                 self.wake(&self.timer);
                 false
             }
-            _ if shared.idle > 0 => {
-                shared.idle -= 1;
+            _ if shared.idle > shared.batons => {
+                shared.batons += 1;
                 self.wake(&self.work);
                 false
             }
-            (None, Some(_)) => {
-                self.wake(&self.timer);
+            (None, Some(until)) => {
+                if until > now {
+                    shared.leader = Some(now);
+                    self.wake(&self.timer);
+                }
                 false
             }
             _ if shared.threads < self.max_threads => {
@@ -234,12 +245,19 @@ impl Pool {
         }
     }
 
-    fn end(&self, shared: &mut Shared) {
-        shared.over = true;
+    /// Wakes everybody who waits, to look again.
+    fn wake_all(&self, shared: &mut Shared) {
+        shared.epoch += 1;
+        shared.batons = 0;
         self.work.notify_all();
         self.timer.notify_all();
         self.rest.notify_all();
         self.caller.notify_all();
+    }
+
+    fn end(&self, shared: &mut Shared) {
+        shared.over = true;
+        self.wake_all(shared);
     }
 
     fn journal_full(&self, engine: &Engine) -> bool {
@@ -274,11 +292,7 @@ impl Pool {
         if let Some(engine) = shared.engine.as_mut() {
             engine.stop(end, Instant::now());
         }
-        shared.idle = 0;
-        self.work.notify_all();
-        self.timer.notify_all();
-        self.rest.notify_all();
-        self.caller.notify_all();
+        self.wake_all(&mut shared);
     }
 
     /// Ends the run with an error.
