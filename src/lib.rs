@@ -1,11 +1,15 @@
 //! Canter: a polite web crawler for programs that do not use async.
 #![forbid(unsafe_code)]
 
+pub mod charset;
 mod error;
 pub mod fetch;
+pub mod http;
 mod outcome;
 mod policy;
 mod request;
+pub mod robots;
+pub mod sitemap;
 
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use outcome::{IntoOutcome, Outcome, TagScope};
