@@ -6,11 +6,15 @@ pub mod config;
 mod error;
 pub mod fetch;
 pub mod ledger;
+pub mod charset;
+pub mod http;
 mod outcome;
 mod policy;
 pub mod politeness;
 mod request;
 pub mod uri;
+pub mod robots;
+pub mod sitemap;
 
 pub use admission::{Admission, SkipReason};
 pub use error::{BoxError, Error, ErrorKind, Result};
