@@ -35,7 +35,9 @@ impl Admit {
     pub(super) fn sitemap(&self, request: Request) -> Candidate {
         let mut candidate = self.candidate(request, Purpose::Sitemap, false);
         candidate.foreign_host = false;
-        candidate.refusal = candidate.refusal.filter(|reason| *reason != crate::SkipReason::Scope);
+        candidate.refusal = candidate
+            .refusal
+            .filter(|reason| *reason != crate::SkipReason::Scope);
         candidate.too_deep = false;
         candidate
     }
@@ -102,8 +104,15 @@ pub(super) fn redirected(from: &Request, status: u16, target: Url) -> Request {
     };
     let same_origin = from.url().origin() == target.origin();
     let mut hops = from.hops().to_vec();
-    hops.push(Hop { url: uri::without_credentials(from.url()).into_owned(), status });
-    let method = if becomes_get { Method::Get } else { from.method() };
+    hops.push(Hop {
+        url: uri::without_credentials(from.url()).into_owned(),
+        status,
+    });
+    let method = if becomes_get {
+        Method::Get
+    } else {
+        from.method()
+    };
     let mut request = Request::new(method, target)
         .with_tag(from.tag().clone())
         .with_priority(from.priority())

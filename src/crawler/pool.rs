@@ -100,7 +100,9 @@ impl Pool {
         let now = Instant::now();
         let mut turn = Turn::default();
         shared.busy -= 1;
-        let Some(engine) = shared.engine.as_mut() else { return turn };
+        let Some(engine) = shared.engine.as_mut() else {
+            return turn;
+        };
         turn.ending = engine.finish(report, now);
         turn.journal_full = self.journal_full(engine);
         turn.spawn = self.pass_baton(&mut shared, now);
@@ -127,7 +129,9 @@ impl Pool {
         let mut turn = Turn::default();
         if let Some(report) = report {
             shared.busy -= 1;
-            let Some(engine) = shared.engine.as_mut() else { return turn };
+            let Some(engine) = shared.engine.as_mut() else {
+                return turn;
+            };
             turn.ending = engine.finish(report, Instant::now());
             turn.journal_full = self.journal_full(engine);
         }
@@ -136,7 +140,9 @@ impl Pool {
                 return turn;
             }
             let now = Instant::now();
-            let Some(engine) = shared.engine.as_mut() else { return turn };
+            let Some(engine) = shared.engine.as_mut() else {
+                return turn;
+            };
             match engine.poll(now) {
                 Poll::Start(job) => {
                     shared.busy += 1;
@@ -184,7 +190,10 @@ impl Pool {
         let epoch = shared.epoch;
         shared.idle += 1;
         while shared.batons == 0 && shared.epoch == epoch {
-            shared = self.work.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            shared = self
+                .work
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         shared.idle -= 1;
         if shared.epoch == epoch {
@@ -199,7 +208,10 @@ impl Pool {
         shared: MutexGuard<'a, Shared>,
         duration: Duration,
     ) -> MutexGuard<'a, Shared> {
-        condvar.wait_timeout(shared, duration).unwrap_or_else(PoisonError::into_inner).0
+        condvar
+            .wait_timeout(shared, duration)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
     }
 
     fn wake(&self, condvar: &Condvar) {
@@ -210,7 +222,9 @@ impl Pool {
     /// Sees to it that somebody looks when the next start may be possible.
     /// Says whether a thread is to be started for it.
     fn pass_baton(&self, shared: &mut Shared, now: Instant) -> bool {
-        let Some(engine) = shared.engine.as_ref() else { return false };
+        let Some(engine) = shared.engine.as_ref() else {
+            return false;
+        };
         let due = match engine.outlook(now) {
             Outlook::Never => return false,
             Outlook::Now => None,
@@ -321,10 +335,17 @@ impl Pool {
         let until = Instant::now() + timeout;
         loop {
             let now = Instant::now();
-            let full = shared.engine.as_ref().is_some_and(|engine| self.journal_full(engine));
+            let full = shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.journal_full(engine));
             if shared.over || full || now >= until {
                 let over = shared.over;
-                let changes = shared.engine.as_mut().map(Engine::take_changes).unwrap_or_default();
+                let changes = shared
+                    .engine
+                    .as_mut()
+                    .map(Engine::take_changes)
+                    .unwrap_or_default();
                 return (changes, over);
             }
             shared = self.wait_timeout(&self.caller, shared, until - now);
@@ -341,7 +362,10 @@ impl Pool {
                 // it gone, and end.
                 return shared.engine.take().expect("the engine is taken out once");
             }
-            shared = self.caller.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            shared = self
+                .caller
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

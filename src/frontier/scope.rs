@@ -127,7 +127,9 @@ impl ScopeBuilder {
         I: IntoIterator,
         I::Item: Into<String>,
     {
-        self.drop_params.get_or_insert_default().extend(names.into_iter().map(Into::into));
+        self.drop_params
+            .get_or_insert_default()
+            .extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -141,13 +143,16 @@ impl ScopeBuilder {
         for pattern in &self.hosts {
             hosts.insert(HostPattern::new(pattern)?);
         }
-        let globs = |patterns: Vec<String>| patterns.into_iter().map(Glob::new).collect::<Result<_>>();
+        let globs =
+            |patterns: Vec<String>| patterns.into_iter().map(Glob::new).collect::<Result<_>>();
         Ok(Scope {
             of_seeds: self.hosts.is_empty(),
             hosts,
             include: globs(self.include)?,
             exclude: globs(self.exclude)?,
-            drop_params: self.drop_params.map_or_else(DropParams::session_ids, DropParams::new),
+            drop_params: self
+                .drop_params
+                .map_or_else(DropParams::session_ids, DropParams::new),
         })
     }
 }
@@ -158,13 +163,20 @@ mod tests {
 
     #[test]
     fn hosts_are_compared_as_hosts_and_paths_by_segments() {
-        let scope = Scope::builder().hosts(["site.test"]).include(["/news"]).build().expect("valid");
+        let scope = Scope::builder()
+            .hosts(["site.test"])
+            .include(["/news"])
+            .build()
+            .expect("valid");
         let inside = |text: &str| {
             let url = Url::parse(text).expect(text);
             scope.has_host(&url) && scope.refusal(&url).is_none()
         };
         assert!(inside("http://SITE.test/news/1"));
-        assert!(inside("http://site.test./news"), "the final dot is the same host");
+        assert!(
+            inside("http://site.test./news"),
+            "the final dot is the same host"
+        );
         for outside in [
             "http://evilsite.test/news",
             "http://site.test.evil.example/news",
@@ -178,10 +190,15 @@ mod tests {
 
     #[test]
     fn what_is_excluded_is_out_even_if_included() {
-        let scope =
-            Scope::builder().include(["/a/**"]).exclude(["/a/b/**"]).build().expect("valid");
+        let scope = Scope::builder()
+            .include(["/a/**"])
+            .exclude(["/a/b/**"])
+            .build()
+            .expect("valid");
         let refused = |path: &str| {
-            scope.refusal(&Url::parse(&format!("http://x.test{path}")).expect("a URL")).is_some()
+            scope
+                .refusal(&Url::parse(&format!("http://x.test{path}")).expect("a URL"))
+                .is_some()
         };
         assert!(!refused("/a/c"));
         assert!(refused("/a/b/c"));
