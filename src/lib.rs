@@ -3,6 +3,7 @@
 
 mod error;
 pub mod fetch;
+pub mod html;
 mod outcome;
 mod policy;
 mod request;
