@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod frontier;
 pub mod http;
 pub mod ledger;
+pub mod html;
 mod outcome;
 mod policy;
 pub mod politeness;
