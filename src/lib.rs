@@ -2,17 +2,26 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+pub mod charset;
+pub mod config;
+pub mod crawler;
 mod error;
 pub mod fetch;
+pub mod frontier;
+pub mod http;
 pub mod ledger;
 mod outcome;
 mod policy;
 pub mod politeness;
 mod request;
+pub mod robots;
+pub mod sitemap;
 pub mod uri;
 
 pub use admission::{Admission, SkipReason};
+pub use crawler::{RunEnd, Stats, Waiting};
 pub use error::{BoxError, Error, ErrorKind, Result};
+pub use frontier::{MemoryFrontier, Scope, TrapLimits};
 pub use outcome::{IntoOutcome, Outcome, TagScope};
 pub use policy::{HostRule, Policy, PolicyBuilder, RetryAfterScope, RetryPolicy};
 pub use request::{BodyLimit, Hop, Method, Purpose, Request, Tag, parse_url};

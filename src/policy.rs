@@ -2,6 +2,7 @@
 //! builder and for the `[policy]` table, so that a policy cannot be invalid
 //! once it is built.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -73,8 +74,9 @@ pub enum RetryAfterScope {
     Crawl,
 }
 
-/// Settings for hosts whose name matches.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Settings for hosts whose name matches. Its `Debug` form hides the values of
+/// the headers, which may be credentials.
+#[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct HostRule {
     /// A host name, or `*.example.org` for the hosts under a name.
@@ -109,6 +111,18 @@ impl HostRule {
             }
             None => name.eq_ignore_ascii_case(host),
         }
+    }
+}
+
+impl fmt::Debug for HostRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| &**name).collect();
+        f.debug_struct("HostRule")
+            .field("name", &self.name)
+            .field("delay", &self.delay)
+            .field("concurrency", &self.concurrency)
+            .field("headers", &names)
+            .finish()
     }
 }
 

@@ -175,6 +175,13 @@ impl Request {
         Ok(Request::new(Method::Post, parse_url(url.as_ref())?).with_body(body))
     }
 
+    /// Asks for another URL instead.
+    #[must_use]
+    pub fn with_url(mut self, url: Url) -> Self {
+        self.url = url;
+        self
+    }
+
     /// Sets the tag.
     #[must_use]
     pub fn with_tag(mut self, tag: impl Into<Tag>) -> Self {

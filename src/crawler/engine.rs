@@ -175,7 +175,11 @@ impl Engine {
             self.put_back(lane, now);
         }
         let queued = self.counts.queued;
-        self.counts = Stats { queued, discovered: queued, ..Stats::default() };
+        self.counts = Stats {
+            queued,
+            discovered: queued,
+            ..Stats::default()
+        };
         let hosts: Vec<HostId> = self.schedule.iter().map(|(lane, _)| lane.host).collect();
         for host in hosts {
             self.place(host, now);
@@ -244,7 +248,9 @@ impl Engine {
         let url = candidate.url();
         if let Some(id) = self.origins.find(&origin_name(url))
             && let RobotsState::Known { rules, .. } = &self.origins.get(id).robots
-            && !rules.rules.allows(&url[Position::BeforePath..Position::AfterQuery])
+            && !rules
+                .rules
+                .allows(&url[Position::BeforePath..Position::AfterQuery])
         {
             return Admission::Skipped(SkipReason::Robots);
         }
@@ -259,7 +265,11 @@ impl Engine {
         if candidate.foreign_host && !self.landed.contains(&*uri::host_key(candidate.url())) {
             return Some(SkipReason::Scope);
         }
-        if self.tags.known(candidate.request.tag()).is_some_and(|tag| self.tags.is_aborted(tag)) {
+        if self
+            .tags
+            .known(candidate.request.tag())
+            .is_some_and(|tag| self.tags.is_aborted(tag))
+        {
             return Some(SkipReason::Aborted);
         }
         if let Some(path) = candidate.variant_of
@@ -312,7 +322,12 @@ impl Engine {
         let tag = self.tags.id(request.tag());
         self.age += 1;
         let entry = Entry::new(request, fingerprint, kind, candidate.seed, self.age);
-        Homeless { origin, host, tag, entry }
+        Homeless {
+            origin,
+            host,
+            tag,
+            entry,
+        }
     }
 
     /// The origin and host of a request, made known if they were not. Counts
@@ -345,7 +360,12 @@ impl Engine {
 
     /// Puts an entry into its lane.
     pub(super) fn enqueue(&mut self, homeless: Homeless, now: Instant) {
-        let Homeless { origin, host, tag, entry } = homeless;
+        let Homeless {
+            origin,
+            host,
+            tag,
+            entry,
+        } = homeless;
         let exempt = matches!(entry.kind, Kind::Robots { .. });
         if self.schedule.push(origin, host, tag, exempt, entry) {
             self.place(host, now);
@@ -380,6 +400,12 @@ impl Engine {
     /// Stops the run: nothing new starts. The first reason stays.
     pub fn stop(&mut self, end: RunEnd, now: Instant) {
         self.stopped.get_or_insert((now, end));
+    }
+
+    /// Ends the run with an error. The first one stays.
+    pub fn fail(&mut self, error: Error, now: Instant) {
+        self.fatal.get_or_insert(error);
+        self.stop(RunEnd::Error, now);
     }
 
     /// Whether the run is stopping.
@@ -436,7 +462,10 @@ impl Engine {
 
     /// Everything queued, with its origin and tag, in no order.
     pub fn queue(&self) -> impl Iterator<Item = Request> + '_ {
-        let in_lanes = self.schedule.iter().map(|(lane, entry)| (lane.origin, lane.tag, entry));
+        let in_lanes = self
+            .schedule
+            .iter()
+            .map(|(lane, entry)| (lane.origin, lane.tag, entry));
         let held = self.delayed.iter().map(|h| (h.origin, h.tag, &h.entry));
         in_lanes
             .chain(held)
@@ -452,8 +481,9 @@ impl Engine {
         let mut stats = self.counts.clone();
         stats.in_flight = (self.in_flight.len() - self.robots_in_flight) as u64;
         stats.cap = self.limiter.cap(now);
-        stats.elapsed =
-            self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started));
+        stats.elapsed = self.started.map_or(Duration::ZERO, |started| {
+            now.saturating_duration_since(started)
+        });
         stats.waiting = self.why.map(|why| self.waiting(why));
         stats
     }
@@ -509,7 +539,11 @@ impl Engine {
             Some((_, end)) if stats.pending() > 0 => end,
             _ if fetched_nothing && stats.discovered > 0 => RunEnd::Nothing,
             _ if stats.pending() == 0 => RunEnd::Complete,
-            _ if stats.parked.iter().all(|parked| parked.reason == ParkReason::PageLimit) => {
+            _ if stats
+                .parked
+                .iter()
+                .all(|parked| parked.reason == ParkReason::PageLimit) =>
+            {
                 RunEnd::Bound(Bound::PagesPerHost)
             }
             _ => RunEnd::HostsParked,
@@ -529,10 +563,15 @@ impl Engine {
         let unreachable = |origin: &&super::origins::Origin| {
             matches!(origin.robots, RobotsState::GivenUp) && origin.refs > 0
         };
-        parked.extend(self.origins.iter().filter(unreachable).map(|origin| Parked {
-            host: Arc::clone(&self.hosts.get(origin.host).name),
-            reason: ParkReason::RobotsUnreachable,
-        }));
+        parked.extend(
+            self.origins
+                .iter()
+                .filter(unreachable)
+                .map(|origin| Parked {
+                    host: Arc::clone(&self.hosts.get(origin.host).name),
+                    reason: ParkReason::RobotsUnreachable,
+                }),
+        );
         parked.extend(self.full.keys().map(|host| Parked {
             host: Arc::clone(&self.hosts.get(*host).name),
             reason: ParkReason::PageLimit,
@@ -552,7 +591,13 @@ impl Engine {
     }
 
     /// Gives an origin rules that were read before, `age` ago.
-    pub fn restore_robots(&mut self, request: &Request, rules: Arc<OriginRules>, age: Duration, now: Instant) {
+    pub fn restore_robots(
+        &mut self,
+        request: &Request,
+        rules: Arc<OriginRules>,
+        age: Duration,
+        now: Instant,
+    ) {
         if age >= ROBOTS_LIFETIME {
             return;
         }
@@ -599,7 +644,9 @@ impl Engine {
         if !self.options.journal {
             return;
         }
-        let Some(purpose) = homeless.entry.kind.purpose() else { return };
+        let Some(purpose) = homeless.entry.kind.purpose() else {
+            return;
+        };
         let origin = &self.origins.get(homeless.origin).name;
         self.journal.push(Change::Ended(Box::new(Ended {
             fingerprint: homeless.entry.fingerprint,

@@ -17,6 +17,23 @@ use crate::policy::RetryAfterScope;
 use crate::politeness::Weight;
 use crate::uri;
 
+/// What came of a job, for those who look on.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// The URL came to its end.
+    Ended(End),
+    /// It is tried again.
+    Retrying {
+        /// After this delay.
+        delay: Duration,
+    },
+    /// It was given back unfinished, since the run is stopping.
+    Returned,
+    /// It was a request for robots.txt.
+    Robots,
+}
+
 /// What a request's end says in the ledger, besides the end itself.
 #[derive(Default)]
 struct Note {
@@ -28,63 +45,80 @@ struct Note {
 impl Engine {
     /// Takes in how a job ended. A job that was given up in the meantime
     /// changes nothing.
-    pub fn finish(&mut self, report: Report, now: Instant) {
-        let Some(mut flight) = self.in_flight.remove(&report.id) else { return };
+    pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
+        let mut flight = self.in_flight.remove(&report.id)?;
         flight.url = report.url.clone();
         self.hosts.get_mut(flight.host).on_end();
         self.counts.bytes += report.bytes;
         let host = flight.host;
-        if let Kind::Robots { of } = flight.entry.kind {
+        let ending = if let Kind::Robots { of } = flight.entry.kind {
             self.robots_in_flight -= 1;
             self.finish_robots(flight, of, report, now);
+            Ending::Robots
         } else {
-            self.finish_page(flight, report, now);
-        }
-        self.sweep_after(host, now);
-    }
-
-    /// The host's place follows from what has just changed.
-    fn sweep_after(&mut self, host: u32, now: Instant) {
+            self.finish_page(flight, report, now)
+        };
+        // The host's place follows from what has just changed.
         self.place(host, now);
         self.sweep(now);
+        Some(ending)
     }
 
-    fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) {
+    fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
         let status = report.status;
         match report.finished {
             Finished::Done(done) => self.finish_done(flight, status, *done, now),
             Finished::Redirected(target) => self.finish_redirect(flight, status, *target, now),
             Finished::Retry { after } => {
                 self.note_attempt(&flight, None, now);
-                self.try_again(flight, status, after, "the handler asked for another attempt", now);
+                self.try_again(
+                    flight,
+                    status,
+                    after,
+                    "the handler asked for another attempt",
+                    now,
+                )
             }
             Finished::Backoff { scope, duration } => {
                 self.note_attempt(&flight, None, now);
                 let tag = self.tag_of(&scope, flight.tag);
                 self.tag_pauses.pause(tag, now + duration);
                 let why = "the handler asked for a pause and another attempt";
-                self.try_again(flight, status, Some(duration), why, now);
+                self.try_again(flight, status, Some(duration), why, now)
             }
             Finished::Failed(error) => self.finish_failed(flight, error, now),
             Finished::Fatal(error) => {
-                self.fatal.get_or_insert(error);
-                self.stop(RunEnd::Error, now);
-                self.give_back(flight, now);
+                Engine::fail(self, error, now);
+                self.give_back(flight, now)
             }
             // No answer to this request: it is as if it had not been sent.
             Finished::Robots(_) => self.give_back(flight, now),
         }
     }
 
-    fn finish_done(&mut self, flight: Flight, status: Option<u16>, done: Done, now: Instant) {
+    fn finish_done(
+        &mut self,
+        flight: Flight,
+        status: Option<u16>,
+        done: Done,
+        now: Instant,
+    ) -> Ending {
         self.note_attempt(&flight, None, now);
         self.hosts.get_mut(flight.host).on_success();
         self.counts.succeeded += 1;
         self.counts.unchanged += u64::from(done.unchanged);
         self.counts.records += done.records.len() as u64;
-        let end = if done.unchanged { End::Unchanged } else { End::Done };
+        let end = if done.unchanged {
+            End::Unchanged
+        } else {
+            End::Done
+        };
         let tag = flight.tag;
-        let note = Note { status, message: done.message, ..Note::default() };
+        let note = Note {
+            status,
+            message: done.message,
+            ..Note::default()
+        };
         self.journal_end(&flight, end, note, done.page, done.records);
         self.release(flight.origin);
         for link in done.links {
@@ -99,46 +133,57 @@ impl Engine {
             }
         }
         self.weigh(Weight::Good, now);
+        Ending::Ended(end)
     }
 
-    fn finish_redirect(&mut self, flight: Flight, status: Option<u16>, target: Candidate, now: Instant) {
+    fn finish_redirect(
+        &mut self,
+        flight: Flight,
+        status: Option<u16>,
+        target: Candidate,
+        now: Instant,
+    ) -> Ending {
         self.note_attempt(&flight, None, now);
         self.hosts.get_mut(flight.host).on_served();
         self.counts.redirected += 1;
         // A hop is no page: it leaves room for one.
         self.hosts.get_mut(flight.host).pages -= u64::from(flight.entry.kind == Kind::Page);
         self.reopen(flight.host, now);
-        let note = Note { status, to: Some(target.url().clone()), ..Note::default() };
+        let note = Note {
+            status,
+            to: Some(target.url().clone()),
+            ..Note::default()
+        };
         self.journal_end(&flight, End::Redirected, note, None, Vec::new());
         if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
             self.landed.insert(uri::host_key(target.url()).into());
         }
         self.release(flight.origin);
         let _ = self.push(target, now);
+        Ending::Ended(End::Redirected)
     }
 
-    fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) {
+    fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) -> Ending {
         if error.kind() == ErrorKind::Cancelled {
             self.counts.cancelled += 1;
-            self.give_back(flight, now);
-            return;
+            return self.give_back(flight, now);
         }
         if error.kind().is_fatal() {
-            self.fatal.get_or_insert(error);
-            self.stop(RunEnd::Error, now);
-            self.give_back(flight, now);
-            return;
+            Engine::fail(self, error, now);
+            return self.give_back(flight, now);
         }
         let asked = self.note_attempt(&flight, Some(&error), now);
         if error.kind().is_retryable() && flight.entry.attempt <= self.policy.retry.max_retries {
-            let delay = self.retry_delay(flight.entry.attempt).max(asked.unwrap_or_default());
-            self.retry(flight, delay, now);
-            return;
+            let delay = self
+                .retry_delay(flight.entry.attempt)
+                .max(asked.unwrap_or_default());
+            return self.retry(flight, delay, now);
         }
-        self.fail(flight, &error, now);
+        self.give_up(flight, &error, now)
     }
 
-    fn fail(&mut self, flight: Flight, error: &Error, now: Instant) {
+    /// Ends a request as failed for good.
+    fn give_up(&mut self, flight: Flight, error: &Error, now: Instant) -> Ending {
         self.counts.failed += 1;
         *self.counts.failed_by_kind.entry(error.kind()).or_default() += 1;
         let weight = Weight::of_failure(error.kind(), error.status());
@@ -150,14 +195,21 @@ impl Engine {
         self.journal_end(&flight, End::Failed(error.kind()), note, None, Vec::new());
         self.release(flight.origin);
         if weight == Weight::Bad
-            && self.hosts.get_mut(flight.host).on_failure(self.policy.max_host_failures)
+            && self
+                .hosts
+                .get_mut(flight.host)
+                .on_failure(self.policy.max_host_failures)
         {
             // Its retries would hold up the end of the run for nothing.
-            for homeless in self.delayed.extract(|homeless| homeless.host == flight.host) {
+            for homeless in self
+                .delayed
+                .extract(|homeless| homeless.host == flight.host)
+            {
                 self.enqueue(homeless, now);
             }
         }
         self.weigh(weight, now);
+        Ending::Ended(End::Failed(error.kind()))
     }
 
     /// Another attempt as a handler wants it, if the policy has one left.
@@ -168,21 +220,26 @@ impl Engine {
         after: Option<Duration>,
         why: &str,
         now: Instant,
-    ) {
+    ) -> Ending {
         if flight.entry.attempt <= self.policy.retry.max_retries {
             let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
-            self.retry(flight, delay, now);
-            return;
+            return self.retry(flight, delay, now);
         }
         let mut error = Error::worker(format!("{why} after the last one"));
         if let Some(status) = status {
             error = error.with_status(status);
         }
-        self.fail(flight, &error, now);
+        self.give_up(flight, &error, now)
     }
 
-    fn retry(&mut self, flight: Flight, delay: Duration, now: Instant) {
-        let Flight { origin, host, tag, mut entry, .. } = flight;
+    fn retry(&mut self, flight: Flight, delay: Duration, now: Instant) -> Ending {
+        let Flight {
+            origin,
+            host,
+            tag,
+            mut entry,
+            ..
+        } = flight;
         self.counts.retried += 1;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
@@ -196,22 +253,45 @@ impl Engine {
                 not_before,
             });
         }
-        let homeless = Homeless { origin, host, tag, entry };
+        let homeless = Homeless {
+            origin,
+            host,
+            tag,
+            entry,
+        };
         if self.tags.is_aborted(tag) {
             self.skip_queued(&homeless, SkipReason::Aborted);
-        } else if self.hosts.get(host).parked() {
+            return Ending::Ended(End::Skipped(SkipReason::Aborted));
+        }
+        if self.hosts.get(host).parked() {
             self.enqueue(homeless, now);
         } else {
             self.delayed.push(not_before, homeless);
         }
+        Ending::Retrying { delay }
     }
 
     /// Puts a request back as it was, its attempt not counted.
-    fn give_back(&mut self, flight: Flight, now: Instant) {
-        let Flight { origin, host, tag, entry, .. } = flight;
+    fn give_back(&mut self, flight: Flight, now: Instant) -> Ending {
+        let Flight {
+            origin,
+            host,
+            tag,
+            entry,
+            ..
+        } = flight;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
-        self.enqueue(Homeless { origin, host, tag, entry }, now);
+        self.enqueue(
+            Homeless {
+                origin,
+                host,
+                tag,
+                entry,
+            },
+            now,
+        );
+        Ending::Returned
     }
 
     /// The delay before the retry that follows attempt `attempt`.
@@ -221,9 +301,15 @@ impl Engine {
 
     /// What an attempt says about the pace: failures for the cap, throttling
     /// for the host. Gives the pause that the site asked for.
-    fn note_attempt(&mut self, flight: &Flight, error: Option<&Error>, now: Instant) -> Option<Duration> {
-        let weight =
-            error.map_or(Weight::Good, |error| Weight::of_failure(error.kind(), error.status()));
+    fn note_attempt(
+        &mut self,
+        flight: &Flight,
+        error: Option<&Error>,
+        now: Instant,
+    ) -> Option<Duration> {
+        let weight = error.map_or(Weight::Good, |error| {
+            Weight::of_failure(error.kind(), error.status())
+        });
         self.limiter.on_outcome(weight == Weight::Bad);
         let error = error?;
         let throttled = matches!(error.status(), Some(429 | 503));
@@ -277,7 +363,12 @@ impl Engine {
             .schedule
             .drain_tag(tag)
             .into_iter()
-            .map(|(origin, host, entry)| Homeless { origin, host, tag, entry })
+            .map(|(origin, host, entry)| Homeless {
+                origin,
+                host,
+                tag,
+                entry,
+            })
             .collect();
         let of_tag = |homeless: &Homeless| {
             homeless.tag == tag && !matches!(homeless.entry.kind, Kind::Robots { .. })
@@ -303,7 +394,11 @@ impl Engine {
 
     fn finish_robots(&mut self, flight: Flight, of: OriginId, report: Report, now: Instant) {
         match report.finished {
-            Finished::Robots(RobotsAnswer::Rules { rules, body, sitemaps }) => {
+            Finished::Robots(RobotsAnswer::Rules {
+                rules,
+                body,
+                sitemaps,
+            }) => {
                 self.note_attempt(&flight, None, now);
                 self.hosts.get_mut(flight.host).on_served();
                 self.learn_robots(of, rules, body, now);
@@ -323,11 +418,27 @@ impl Engine {
             Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
                 let asked = self.note_attempt(&flight, Some(&error), now);
                 if flight.entry.attempt <= self.policy.retry.max_retries {
-                    let delay = self.retry_delay(flight.entry.attempt).max(asked.unwrap_or_default());
-                    let Flight { origin, host, tag, mut entry, .. } = flight;
+                    let delay = self
+                        .retry_delay(flight.entry.attempt)
+                        .max(asked.unwrap_or_default());
+                    let Flight {
+                        origin,
+                        host,
+                        tag,
+                        mut entry,
+                        ..
+                    } = flight;
                     self.counts.retried += 1;
                     entry.attempt += 1;
-                    self.delayed.push(now + delay, Homeless { origin, host, tag, entry });
+                    self.delayed.push(
+                        now + delay,
+                        Homeless {
+                            origin,
+                            host,
+                            tag,
+                            entry,
+                        },
+                    );
                 } else {
                     self.origins.get_mut(of).robots = RobotsState::GivenUp;
                     self.release(flight.origin);
@@ -358,9 +469,16 @@ impl Engine {
         let origin = self.origins.get_mut(of);
         if self.options.journal {
             let origin = std::sync::Arc::clone(&origin.name);
-            self.journal.push(Change::Robots { origin, body, at: now });
+            self.journal.push(Change::Robots {
+                origin,
+                body,
+                at: now,
+            });
         }
-        origin.robots = RobotsState::Known { rules, until: now + ROBOTS_LIFETIME };
+        origin.robots = RobotsState::Known {
+            rules,
+            until: now + ROBOTS_LIFETIME,
+        };
         self.put_back_lanes_of(of, now);
         self.place(host, now);
     }
@@ -376,7 +494,9 @@ impl Engine {
         if !self.options.journal {
             return;
         }
-        let Some(purpose) = flight.entry.kind.purpose() else { return };
+        let Some(purpose) = flight.entry.kind.purpose() else {
+            return;
+        };
         self.journal.push(Change::Ended(Box::new(Ended {
             fingerprint: flight.entry.fingerprint,
             url: flight.url.clone(),

@@ -33,7 +33,10 @@ pub(super) enum RobotsState {
     /// It is being asked for, or is to be.
     Asked,
     /// It was read.
-    Known { rules: Arc<OriginRules>, until: Instant },
+    Known {
+        rules: Arc<OriginRules>,
+        until: Instant,
+    },
     /// It cannot be read in this run: everything is forbidden until it can.
     GivenUp,
 }
@@ -93,11 +96,15 @@ impl OriginTable {
     }
 
     pub(super) fn get(&self, id: OriginId) -> &Origin {
-        self.origins[id as usize].as_ref().expect("an origin that is referred to is kept")
+        self.origins[id as usize]
+            .as_ref()
+            .expect("an origin that is referred to is kept")
     }
 
     pub(super) fn get_mut(&mut self, id: OriginId) -> &mut Origin {
-        self.origins[id as usize].as_mut().expect("an origin that is referred to is kept")
+        self.origins[id as usize]
+            .as_mut()
+            .expect("an origin that is referred to is kept")
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Origin> {

@@ -13,7 +13,38 @@ use crate::frontier::{Entry, Kind, LaneId, OriginId, Readiness};
 use crate::politeness::{Hold, HostId, Verdict};
 use crate::request::{Request, Tag};
 
+/// When it is worth asking again, as far as can be said at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// Something may be able to start now.
+    Now,
+    /// Something may be able to start at this instant.
+    At(Instant),
+    /// Not before something in flight has ended.
+    Never,
+}
+
 impl Engine {
+    /// When it is worth asking again. Never later than the next start that is
+    /// possible without anything ending; changes nothing.
+    #[must_use]
+    pub fn outlook(&self, now: Instant) -> Outlook {
+        if self.stopped.is_some() {
+            return Outlook::Never;
+        }
+        let at = match (self.schedule.first_ready(), self.next_event()) {
+            (Some(_), _) => now,
+            (None, Some((at, _))) => at.max(now),
+            (None, None) => return Outlook::Never,
+        };
+        match self.hold_back(at, None, now) {
+            None if at <= now => Outlook::Now,
+            None => Outlook::At(at),
+            Some(Poll::Wait(at, _)) => Outlook::At(at),
+            Some(_) => Outlook::Never,
+        }
+    }
+
     /// Says which request may start at `now`, and counts it as started.
     pub fn poll(&mut self, now: Instant) -> Poll {
         let poll = self.gate(now);
@@ -28,7 +59,10 @@ impl Engine {
         if self.stopped.is_none() && self.pending() > 0 {
             if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.stop(RunEnd::Bound(Bound::Deadline), now);
-            } else if self.policy.max_requests.is_some_and(|max| self.counts.requests >= max)
+            } else if self
+                .policy
+                .max_requests
+                .is_some_and(|max| self.counts.requests >= max)
                 && self.counts.queued > 0
             {
                 self.stop(RunEnd::Bound(Bound::Requests), now);
@@ -104,7 +138,17 @@ impl Engine {
     fn cancel_in_flight(&mut self, now: Instant) {
         let mut flights: Vec<_> = self.in_flight.drain().collect();
         flights.sort_unstable_by_key(|(id, _)| *id);
-        for (_, Flight { origin, host, tag, entry, .. }) in flights {
+        for (
+            _,
+            Flight {
+                origin,
+                host,
+                tag,
+                entry,
+                ..
+            },
+        ) in flights
+        {
             self.hosts.get_mut(host).on_end();
             if let Kind::Robots { of } = entry.kind {
                 self.robots_in_flight -= 1;
@@ -116,7 +160,15 @@ impl Engine {
                 self.counts.cancelled += 1;
                 self.counts.queued += 1;
                 self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
-                self.enqueue(Homeless { origin, host, tag, entry }, now);
+                self.enqueue(
+                    Homeless {
+                        origin,
+                        host,
+                        tag,
+                        entry,
+                    },
+                    now,
+                );
             }
         }
     }
@@ -167,12 +219,23 @@ impl Engine {
             let head = self.schedule.peek(lane);
             if self.is_forbidden(origin, head) {
                 let entry = self.schedule.pop(lane);
-                self.skip_queued(&Homeless { origin, host, tag, entry }, SkipReason::Robots);
+                self.skip_queued(
+                    &Homeless {
+                        origin,
+                        host,
+                        tag,
+                        entry,
+                    },
+                    SkipReason::Robots,
+                );
                 self.place(host, now);
                 continue;
             }
             if head.kind == Kind::Page
-                && self.policy.max_pages_per_host.is_some_and(|max| self.hosts.get(host).pages >= max)
+                && self
+                    .policy
+                    .max_pages_per_host
+                    .is_some_and(|max| self.hosts.get(host).pages >= max)
             {
                 self.schedule.set_aside(lane);
                 self.full.entry(host).or_default().push(lane);
@@ -217,7 +280,15 @@ impl Engine {
         let tag = self.tags.id(&Tag::UNTAGGED);
         self.age += 1;
         let entry = Entry::new(request, 0, Kind::Robots { of }, false, self.age);
-        self.enqueue(Homeless { origin, host, tag, entry }, now);
+        self.enqueue(
+            Homeless {
+                origin,
+                host,
+                tag,
+                entry,
+            },
+            now,
+        );
     }
 
     fn is_forbidden(&self, origin: OriginId, entry: &Entry) -> bool {
@@ -241,14 +312,27 @@ impl Engine {
     fn next_event(&self) -> Option<(Instant, Why)> {
         let host = self.schedule.first_waiting().map(|(at, host)| {
             let pause = self.hosts.get(host).paused_until() == Some(at);
-            (at, if pause { Why::Pause(host) } else { Why::Gap(host) })
+            (
+                at,
+                if pause {
+                    Why::Pause(host)
+                } else {
+                    Why::Gap(host)
+                },
+            )
         });
         let held = self
             .schedule
             .first_held()
             .map(|(at, lane)| (at, Why::Tag(self.schedule.lane(lane).tag)));
-        let retry = self.delayed.peek().map(|(at, homeless)| (at, Why::Retry(homeless.host)));
-        [host, held, retry].into_iter().flatten().min_by_key(|(at, _)| *at)
+        let retry = self
+            .delayed
+            .peek()
+            .map(|(at, homeless)| (at, Why::Retry(homeless.host)));
+        [host, held, retry]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at, _)| *at)
     }
 
     fn idle_reason(&self) -> Why {
@@ -288,7 +372,17 @@ impl Engine {
             tag: self.tags.name(tag).clone(),
             entry: entry.clone(),
         };
-        self.in_flight.insert(id, Flight { origin, host, tag, started: now, url: String::new(), entry });
+        self.in_flight.insert(
+            id,
+            Flight {
+                origin,
+                host,
+                tag,
+                started: now,
+                url: String::new(),
+                entry,
+            },
+        );
         self.limiter.on_start(self.in_flight.len());
         job
     }

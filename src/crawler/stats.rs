@@ -195,7 +195,11 @@ impl fmt::Display for Stats {
         if self.unchanged > 0 {
             write!(f, " ({} unchanged)", self.unchanged)?;
         }
-        write!(f, ", {} redirected, {} failed", self.redirected, self.failed)?;
+        write!(
+            f,
+            ", {} redirected, {} failed",
+            self.redirected, self.failed
+        )?;
         list(f, &self.failed_by_kind)?;
         write!(f, ", {} skipped", self.skipped)?;
         list(f, &self.skipped_by_reason)?;
@@ -215,5 +219,9 @@ fn list<K: fmt::Display>(f: &mut fmt::Formatter<'_>, counts: &BTreeMap<K, u64>) 
     for (at, (name, count)) in counts.iter().enumerate() {
         write!(f, "{}{name} {count}", if at == 0 { " (" } else { ", " })?;
     }
-    if counts.is_empty() { Ok(()) } else { f.write_str(")") }
+    if counts.is_empty() {
+        Ok(())
+    } else {
+        f.write_str(")")
+    }
 }

@@ -41,14 +41,21 @@ impl<T> Ord for Held<T> {
 
 impl<T> Default for Delayed<T> {
     fn default() -> Self {
-        Delayed { heap: BinaryHeap::new(), sequence: 0 }
+        Delayed {
+            heap: BinaryHeap::new(),
+            sequence: 0,
+        }
     }
 }
 
 impl<T> Delayed<T> {
     /// Holds a value back until `due`.
     pub fn push(&mut self, due: Instant, value: T) {
-        self.heap.push(Reverse(Held { due, sequence: self.sequence, value }));
+        self.heap.push(Reverse(Held {
+            due,
+            sequence: self.sequence,
+            value,
+        }));
         self.sequence += 1;
     }
 
@@ -61,7 +68,9 @@ impl<T> Delayed<T> {
     /// The next one, and when it is due.
     #[must_use]
     pub fn peek(&self) -> Option<(Instant, &T)> {
-        self.heap.peek().map(|Reverse(held)| (held.due, &held.value))
+        self.heap
+            .peek()
+            .map(|Reverse(held)| (held.due, &held.value))
     }
 
     /// Takes out one that is due at `now`.
@@ -86,8 +95,9 @@ impl<T> Delayed<T> {
 
     /// Takes out those that `wanted` names, soonest first.
     pub fn extract(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
-        let (out, keep): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.heap).into_iter().partition(|Reverse(held)| wanted(&held.value));
+        let (out, keep): (Vec<_>, Vec<_>) = std::mem::take(&mut self.heap)
+            .into_iter()
+            .partition(|Reverse(held)| wanted(&held.value));
         self.heap = keep.into();
         let mut out: Vec<_> = out.into_iter().map(|Reverse(held)| held).collect();
         out.sort();

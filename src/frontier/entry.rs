@@ -140,7 +140,9 @@ impl Entry {
             for (name, value) in &extra.headers {
                 request = request.with_header(name, value);
             }
-            request = request.with_body(extra.body.clone()).with_hops(extra.hops.clone());
+            request = request
+                .with_body(extra.body.clone())
+                .with_hops(extra.hops.clone());
         }
         request
     }
@@ -161,7 +163,10 @@ mod tests {
             .with_depth(7)
             .with_attempt(2)
             .with_referrer(Some("https://example.com/".into()))
-            .with_hops(vec![Hop { url: Url::parse("http://old.test/").expect("a URL"), status: 301 }]);
+            .with_hops(vec![Hop {
+                url: Url::parse("http://old.test/").expect("a URL"),
+                status: 301,
+            }]);
         let entry = Entry::new(&request, 9, Kind::Page, false, 0);
         let again = entry.request("https://example.com:8443", &Tag::from("t"));
         assert_eq!(again.url().as_str(), url);

@@ -44,7 +44,9 @@ impl MemoryFrontier {
     /// Highest priority first, over all hosts.
     #[must_use]
     pub fn best_first() -> Self {
-        MemoryFrontier { order: Order::BestFirst }
+        MemoryFrontier {
+            order: Order::BestFirst,
+        }
     }
 }
 
@@ -58,7 +60,11 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(entry: Entry, order: Order) -> Self {
-        let rank = if order == Order::Lifo { entry.age } else { u64::MAX - entry.age };
+        let rank = if order == Order::Lifo {
+            entry.age
+        } else {
+            u64::MAX - entry.age
+        };
         Slot { entry, rank }
     }
 }

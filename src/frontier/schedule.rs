@@ -133,7 +133,14 @@ impl Schedule {
             }
             return false;
         }
-        let lane = Lane { origin, host, tag, exempt, queue: vec![slot].into(), place: LanePlace::Aside };
+        let lane = Lane {
+            origin,
+            host,
+            tag,
+            exempt,
+            queue: vec![slot].into(),
+            place: LanePlace::Aside,
+        };
         let id = if let Some(id) = self.free.pop() {
             self.lanes[id as usize] = Some(lane);
             id
@@ -143,7 +150,8 @@ impl Schedule {
         };
         self.by_key.insert((origin, tag, exempt), id);
         if self.hosts.len() <= host as usize {
-            self.hosts.resize_with(host as usize + 1, HostQueue::default);
+            self.hosts
+                .resize_with(host as usize + 1, HostQueue::default);
         }
         self.list(id);
         true
@@ -152,24 +160,37 @@ impl Schedule {
     /// The lane of that number.
     #[must_use]
     pub fn lane(&self, id: LaneId) -> &Lane {
-        self.lanes[id as usize].as_ref().expect("a lane that is referred to holds something")
+        self.lanes[id as usize]
+            .as_ref()
+            .expect("a lane that is referred to holds something")
     }
 
     fn lane_mut(&mut self, id: LaneId) -> &mut Lane {
-        self.lanes[id as usize].as_mut().expect("a lane that is referred to holds something")
+        self.lanes[id as usize]
+            .as_mut()
+            .expect("a lane that is referred to holds something")
     }
 
     /// The entry that a lane gives out next.
     #[must_use]
     pub fn peek(&self, id: LaneId) -> &Entry {
-        &self.lane(id).queue.peek().expect("a lane without entries is dropped").entry
+        &self
+            .lane(id)
+            .queue
+            .peek()
+            .expect("a lane without entries is dropped")
+            .entry
     }
 
     /// Takes the next entry out of a lane, which moves behind its host's other
     /// lanes, or is dropped when that was its last.
     pub fn pop(&mut self, id: LaneId) -> Entry {
         let lane = self.lane_mut(id);
-        let entry = lane.queue.pop().expect("a lane without entries is dropped").entry;
+        let entry = lane
+            .queue
+            .pop()
+            .expect("a lane without entries is dropped")
+            .entry;
         let emptied = lane.queue.is_empty();
         if let LanePlace::Host(rank) = lane.place {
             self.unlist(id, rank);
@@ -186,13 +207,18 @@ impl Schedule {
     /// Says when a host could start its next request, and puts it in line
     /// accordingly: behind the others, unless it stood in line already.
     pub fn place(&mut self, host: HostId, readiness: Readiness) {
-        let Some(queue) = self.hosts.get_mut(host as usize) else { return };
+        let Some(queue) = self.hosts.get_mut(host as usize) else {
+            return;
+        };
         let wanted = match (queue.lanes.first(), readiness) {
             (None, _) | (_, Readiness::Later) => HostPlace::Off,
             (Some(_), Readiness::At(at)) => HostPlace::Waiting(at),
             (Some(((priority, _), _)), Readiness::Now) => {
-                let priority =
-                    if self.order == Order::BestFirst { *priority } else { Reverse(0) };
+                let priority = if self.order == Order::BestFirst {
+                    *priority
+                } else {
+                    Reverse(0)
+                };
                 if let HostPlace::Ready((_, turn)) = queue.place {
                     HostPlace::Ready((priority, turn))
                 } else {
@@ -227,13 +253,21 @@ impl Schedule {
     /// Whether the host stands in line as one that could start now.
     #[must_use]
     pub fn is_ready(&self, host: HostId) -> bool {
-        matches!(self.hosts.get(host as usize), Some(HostQueue { place: HostPlace::Ready(_), .. }))
+        matches!(
+            self.hosts.get(host as usize),
+            Some(HostQueue {
+                place: HostPlace::Ready(_),
+                ..
+            })
+        )
     }
 
     /// Whether the host has lanes that could go.
     #[must_use]
     pub fn has_lanes(&self, host: HostId) -> bool {
-        self.hosts.get(host as usize).is_some_and(|queue| !queue.lanes.is_empty())
+        self.hosts
+            .get(host as usize)
+            .is_some_and(|queue| !queue.lanes.is_empty())
     }
 
     /// The host and lane whose turn it is, if one could start now.
@@ -308,7 +342,13 @@ impl Schedule {
             let lane = self.lane_mut(id);
             let (origin, host) = (lane.origin, lane.host);
             let queue = std::mem::take(&mut lane.queue);
-            drained.extend(queue.into_sorted_vec().into_iter().rev().map(|s| (origin, host, s.entry)));
+            drained.extend(
+                queue
+                    .into_sorted_vec()
+                    .into_iter()
+                    .rev()
+                    .map(|s| (origin, host, s.entry)),
+            );
             self.drop_lane(id);
         }
         drained.sort_by_key(|(_, _, entry)| entry.age);

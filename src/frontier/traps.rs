@@ -77,16 +77,22 @@ impl TrapLimits {
             return None;
         }
         let segments: Vec<&str> = path.split('/').collect();
-        (self.name_repeats(&segments) || self.run_repeats(&segments)).then_some(SkipReason::TrapRepeat)
+        (self.name_repeats(&segments) || self.run_repeats(&segments))
+            .then_some(SkipReason::TrapRepeat)
     }
 
     fn name_repeats(&self, segments: &[&str]) -> bool {
-        let counts = |name: &str| {
-            name.len() > SHORT_NAME && !name.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let mut names: Vec<&str> = segments.iter().copied().filter(|name| counts(name)).collect();
+        let counts =
+            |name: &str| name.len() > SHORT_NAME && !name.bytes().all(|byte| byte.is_ascii_digit());
+        let mut names: Vec<&str> = segments
+            .iter()
+            .copied()
+            .filter(|name| counts(name))
+            .collect();
         names.sort_unstable();
-        names.chunk_by(|a, b| a == b).any(|same| same.len() > self.max_repeats)
+        names
+            .chunk_by(|a, b| a == b)
+            .any(|same| same.len() > self.max_repeats)
     }
 
     fn run_repeats(&self, segments: &[&str]) -> bool {
@@ -163,7 +169,10 @@ mod tests {
 
     #[test]
     fn long_urls_and_deep_paths_are_traps() {
-        assert_eq!(check(&format!("/{}", "x".repeat(2048))), Some(SkipReason::TrapLength));
+        assert_eq!(
+            check(&format!("/{}", "x".repeat(2048))),
+            Some(SkipReason::TrapLength)
+        );
         let deep: String = (0..33).map(|i| format!("/seg{i}")).collect();
         assert_eq!(check(&deep), Some(SkipReason::TrapDepth));
         let fine: String = (0..32).map(|i| format!("/seg{i}")).collect();

@@ -1,0 +1,161 @@
+//! `[output]` and `[state]`: where records go, and what is kept between runs.
+
+use std::path::{Component, PathBuf};
+
+use super::Place;
+use crate::config::document::{Node, Table};
+use crate::config::problem::Origin;
+use crate::config::record::PageFields;
+use crate::config::scalar::{self, quoted, show_optional};
+use crate::config::section::{Fault, Report, Section};
+use crate::config::{Existing, OutputPath, OutputSettings, rfc3339};
+
+/// `[output]`.
+pub(in crate::config) fn output(
+    root: &mut Table,
+    report: &mut Report,
+    place: &Place<'_>,
+) -> OutputSettings {
+    let mut section = report.section(root, "output");
+    let stdout = OutputPath {
+        folder: PathBuf::new(),
+        name: "-".to_owned(),
+    };
+    let path = section.read("path", stdout, |node| output_path(node, place), show_output);
+    let existing = section.read(
+        "existing",
+        Existing::default(),
+        |node| scalar::choice(node, &EXISTING),
+        |existing| scalar::show_word(existing, &EXISTING),
+    );
+    let fields = fields(&mut section);
+    let log = side_output(&mut section, "log", place, &[&path]);
+    let summary = match &log {
+        Some(log) => side_output(&mut section, "summary", place, &[&path, log]),
+        None => side_output(&mut section, "summary", place, &[&path]),
+    };
+    section.finish();
+    OutputSettings {
+        path,
+        existing,
+        fields,
+        log,
+        summary,
+    }
+}
+
+const EXISTING: [(&str, Existing); 3] = [
+    ("append", Existing::Append),
+    ("replace", Existing::Replace),
+    ("refuse", Existing::Refuse),
+];
+
+/// A file beside the records: never standard output, never another's file.
+fn side_output(
+    section: &mut Section<'_>,
+    key: &'static str,
+    place: &Place<'_>,
+    others: &[&OutputPath],
+) -> Option<OutputPath> {
+    section.read(
+        key,
+        None,
+        |node| {
+            let path = output_path(node, place)?;
+            if path.is_stdout() {
+                return Err("must be a file: only records go to standard output".into());
+            }
+            if others.iter().any(|other| same_file(other, &path)) {
+                return Err("is the file of another output".into());
+            }
+            Ok(Some(path))
+        },
+        |path| show_optional(path.as_ref(), show_output),
+    )
+}
+
+/// Whether the names lead to one file as far as they are written out.
+fn same_file(a: &OutputPath, b: &OutputPath) -> bool {
+    let plain = |path: &OutputPath| -> PathBuf {
+        let whole = path.folder.join(&path.name);
+        let parts = whole.components();
+        parts.filter(|part| *part != Component::CurDir).collect()
+    };
+    plain(a) == plain(b)
+}
+
+fn output_path(node: &Node, place: &Place<'_>) -> Result<OutputPath, Fault> {
+    let name = scalar::line(node)?;
+    if name.ends_with('/') {
+        return Err("must be a file, not a folder".into());
+    }
+    let left = name.replace("{date}", "").replace("{pass}", "");
+    if left.contains(['{', '}']) {
+        return Err("may hold {date} and {pass}, and no other brace".into());
+    }
+    let path = OutputPath {
+        folder: place.folder(node.origin).to_owned(),
+        name,
+    };
+    let file = path.file(rfc3339::EPOCH, 1);
+    if file.is_some_and(|file| file.is_dir()) {
+        return Err("must be a file, not a folder".into());
+    }
+    Ok(path)
+}
+
+fn show_output(path: &OutputPath) -> String {
+    quoted(&path.folder.join(&path.name).to_string_lossy())
+}
+
+fn fields(section: &mut Section<'_>) -> PageFields {
+    const KEY: &str = "fields";
+    let listed = section.list(KEY, PageFields::read_field, |field| quoted(field.name()));
+    let Some(listed) = listed else {
+        let fields = PageFields::default();
+        section.entry(KEY, fields.to_string(), Origin::Default);
+        return fields;
+    };
+    section.entry(KEY, listed.show(), listed.origin);
+    if listed.written == 0 {
+        section.fault(KEY, listed.origin, "must not be empty".into());
+    }
+    let mut fields = Vec::new();
+    for (origin, field) in listed.items {
+        if fields.contains(&field) {
+            let fault = format!("{:?} is there twice", field.name());
+            section.fault(KEY, origin, fault.into());
+        } else {
+            fields.push(field);
+        }
+    }
+    PageFields::new(fields)
+}
+
+/// `[state]`.
+pub(in crate::config) fn state(
+    root: &mut Table,
+    report: &mut Report,
+    place: &Place<'_>,
+) -> Option<PathBuf> {
+    let there = root.entries.contains_key("state");
+    let mut section = report.section(root, "state");
+    let faults = section.report.problems.len();
+    let dir = section.read(
+        "dir",
+        None,
+        |node| {
+            let path = place.path(node)?;
+            if path.is_file() {
+                return Err("must be a folder, not a file".into());
+            }
+            Ok(Some(path))
+        },
+        |path| show_optional(path.as_ref(), |path| quoted(&path.to_string_lossy())),
+    );
+    if there && dir.is_none() && section.report.problems.len() == faults {
+        section.fault("dir", Origin::Default, "is missing".into());
+    }
+    section.finish();
+    dir
+}

@@ -1,0 +1,376 @@
+//! [`Pool`]: threads that share one engine under one mutex.
+//!
+//! Waiting is leader and followers: only the leader waits with a timeout, on
+//! `timer`; the others wait on `work`. A worker that takes a job passes the
+//! baton: it wakes at most one other if more can start, or starts a thread.
+//! Keeps: whenever a start is possible now or at a known instant, some thread
+//! is awake or will be at that instant. Lock order: the engine's mutex, then
+//! nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::engine::Engine;
+use super::finish::Ending;
+use super::job::{Job, Poll, Report};
+use super::poll::Outlook;
+use super::stats::{RunEnd, Stats};
+use crate::ledger::Change;
+
+/// An engine and the threads that wait for it.
+#[derive(Debug)]
+pub(super) struct Pool {
+    shared: Mutex<Shared>,
+    work: Condvar,
+    timer: Condvar,
+    /// Workers that rest between two requests.
+    rest: Condvar,
+    /// The caller, who waits for the end or for room in the journal.
+    caller: Condvar,
+    max_threads: usize,
+    journal_limit: usize,
+    wakes: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// `None` once the run is over and the engine was taken out.
+    engine: Option<Engine>,
+    /// Until when the leader waits, if there is one.
+    leader: Option<Instant>,
+    /// Threads that wait on `work`.
+    idle: usize,
+    /// Of these, how many were woken and have not got the lock yet.
+    batons: usize,
+    /// Counts the changes that concern all who wait.
+    epoch: u64,
+    /// Threads that live, or are about to.
+    threads: usize,
+    /// Threads with a job, or on the way to their next.
+    busy: usize,
+    over: bool,
+}
+
+/// What a worker gets for its report.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// Its next job; none when the run is over.
+    pub(super) job: Option<Box<Job>>,
+    /// Whether another thread is to be started.
+    pub(super) spawn: bool,
+    /// What came of the job that it reported.
+    pub(super) ending: Option<Ending>,
+    /// Whether so many changes are kept that they should be written first.
+    pub(super) journal_full: bool,
+}
+
+impl Pool {
+    pub(super) fn new(engine: Engine, max_threads: usize, journal_limit: usize) -> Self {
+        Pool {
+            shared: Mutex::new(Shared {
+                engine: Some(engine),
+                leader: None,
+                idle: 0,
+                batons: 0,
+                epoch: 0,
+                threads: 0,
+                busy: 0,
+                over: false,
+            }),
+            work: Condvar::new(),
+            timer: Condvar::new(),
+            rest: Condvar::new(),
+            caller: Condvar::new(),
+            max_threads,
+            journal_limit,
+            wakes: AtomicU64::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // A panic under the lock is reported by the thread it happened on,
+        // which ends the run; the others need to get through to their end.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports how the last job ended, without taking the next.
+    pub(super) fn report(&self, report: Report) -> Turn {
+        let mut shared = self.lock();
+        let now = Instant::now();
+        let mut turn = Turn::default();
+        shared.busy -= 1;
+        let Some(engine) = shared.engine.as_mut() else {
+            return turn;
+        };
+        turn.ending = engine.finish(report, now);
+        turn.journal_full = self.journal_full(engine);
+        turn.spawn = self.pass_baton(&mut shared, now);
+        turn
+    }
+
+    /// Rests until `until`, or until the run is over.
+    pub(super) fn rest(&self, until: Instant) {
+        let mut shared = self.lock();
+        loop {
+            let now = Instant::now();
+            let stopping = shared.engine.as_ref().is_none_or(Engine::is_stopping);
+            if shared.over || stopping || now >= until {
+                return;
+            }
+            shared = self.wait_timeout(&self.rest, shared, until - now);
+        }
+    }
+
+    /// Reports how the last job ended, if there was one, and takes the next,
+    /// under one lock. Waits for it; none is left when the run is over.
+    pub(super) fn turn(&self, report: Option<Report>) -> Turn {
+        let mut shared = self.lock();
+        let mut turn = Turn::default();
+        if let Some(report) = report {
+            shared.busy -= 1;
+            let Some(engine) = shared.engine.as_mut() else {
+                return turn;
+            };
+            turn.ending = engine.finish(report, Instant::now());
+            turn.journal_full = self.journal_full(engine);
+        }
+        loop {
+            if shared.over {
+                return turn;
+            }
+            let now = Instant::now();
+            let Some(engine) = shared.engine.as_mut() else {
+                return turn;
+            };
+            match engine.poll(now) {
+                Poll::Start(job) => {
+                    shared.busy += 1;
+                    turn.spawn = self.pass_baton(&mut shared, now);
+                    turn.job = Some(job);
+                    return turn;
+                }
+                Poll::Done => {
+                    self.end(&mut shared);
+                    return turn;
+                }
+                Poll::Wait(at, _) => shared = self.wait_until(shared, at, now),
+                Poll::Idle(_) => shared = self.wait_for_work(shared),
+            }
+        }
+    }
+
+    /// Waits as the leader, or as a follower if the leader will be up in time.
+    fn wait_until<'a>(
+        &'a self,
+        mut shared: MutexGuard<'a, Shared>,
+        at: Instant,
+        now: Instant,
+    ) -> MutexGuard<'a, Shared> {
+        match shared.leader {
+            None => {
+                shared.leader = Some(at);
+                shared = self.wait_timeout(&self.timer, shared, at - now);
+                shared.leader = None;
+                shared
+            }
+            Some(until) => {
+                if at < until {
+                    // It went to sleep for longer than is right now.
+                    shared.leader = Some(at);
+                    self.wake(&self.timer);
+                }
+                self.wait_for_work(shared)
+            }
+        }
+    }
+
+    /// Waits for the baton, or for a change that concerns all.
+    fn wait_for_work<'a>(&'a self, mut shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        let epoch = shared.epoch;
+        shared.idle += 1;
+        while shared.batons == 0 && shared.epoch == epoch {
+            shared = self
+                .work
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        shared.idle -= 1;
+        if shared.epoch == epoch {
+            shared.batons -= 1;
+        }
+        shared
+    }
+
+    fn wait_timeout<'a>(
+        &'a self,
+        condvar: &Condvar,
+        shared: MutexGuard<'a, Shared>,
+        duration: Duration,
+    ) -> MutexGuard<'a, Shared> {
+        condvar
+            .wait_timeout(shared, duration)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
+    fn wake(&self, condvar: &Condvar) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        condvar.notify_one();
+    }
+
+    /// Sees to it that somebody looks when the next start may be possible.
+    /// Says whether a thread is to be started for it.
+    fn pass_baton(&self, shared: &mut Shared, now: Instant) -> bool {
+        let Some(engine) = shared.engine.as_ref() else {
+            return false;
+        };
+        let due = match engine.outlook(now) {
+            Outlook::Never => return false,
+            Outlook::Now => None,
+            Outlook::At(at) => Some(at),
+        };
+        match (due, shared.leader) {
+            // The leader will be up in time.
+            (Some(at), Some(until)) if until <= at => false,
+            (Some(at), Some(_)) => {
+                shared.leader = Some(at);
+                self.wake(&self.timer);
+                false
+            }
+            _ if shared.idle > shared.batons => {
+                shared.batons += 1;
+                self.wake(&self.work);
+                false
+            }
+            (None, Some(until)) => {
+                if until > now {
+                    shared.leader = Some(now);
+                    self.wake(&self.timer);
+                }
+                false
+            }
+            _ if shared.threads < self.max_threads => {
+                shared.threads += 1;
+                true
+            }
+            // All are at work: whoever finishes first will look.
+            _ => false,
+        }
+    }
+
+    /// Wakes everybody who waits, to look again.
+    fn wake_all(&self, shared: &mut Shared) {
+        shared.epoch += 1;
+        shared.batons = 0;
+        self.work.notify_all();
+        self.timer.notify_all();
+        self.rest.notify_all();
+        self.caller.notify_all();
+    }
+
+    fn end(&self, shared: &mut Shared) {
+        shared.over = true;
+        self.wake_all(shared);
+    }
+
+    fn journal_full(&self, engine: &Engine) -> bool {
+        let full = engine.changes() >= self.journal_limit;
+        if full {
+            self.caller.notify_all();
+        }
+        full
+    }
+
+    /// Counts the first thread in. Later ones are counted by `pass_baton`.
+    pub(super) fn enter_first(&self) {
+        self.lock().threads += 1;
+    }
+
+    /// Counts a thread out that has ended or could not be started; `true` when
+    /// it was the last.
+    pub(super) fn leave(&self) -> bool {
+        let mut shared = self.lock();
+        shared.threads -= 1;
+        let last = shared.threads == 0;
+        if last && !shared.over {
+            self.end(&mut shared);
+        }
+        self.caller.notify_all();
+        last
+    }
+
+    /// Stops the run: nothing new starts.
+    pub(super) fn stop(&self, end: RunEnd) {
+        let mut shared = self.lock();
+        if let Some(engine) = shared.engine.as_mut() {
+            engine.stop(end, Instant::now());
+        }
+        self.wake_all(&mut shared);
+    }
+
+    /// Ends the run with an error.
+    pub(super) fn fail(&self, error: crate::Error) {
+        {
+            let mut shared = self.lock();
+            if let Some(engine) = shared.engine.as_mut() {
+                engine.fail(error, Instant::now());
+            }
+        }
+        self.stop(RunEnd::Error);
+    }
+
+    /// Calls with the engine, if the run is not over.
+    pub(super) fn with_engine<R>(&self, look: impl FnOnce(&Engine) -> R) -> Option<R> {
+        self.lock().engine.as_ref().map(look)
+    }
+
+    pub(super) fn stats(&self) -> Option<Stats> {
+        self.with_engine(|engine| engine.stats(Instant::now()))
+    }
+
+    /// Waits for the end, for a full journal, or for a time; takes the changes.
+    pub(super) fn wait_for_changes(&self, timeout: Duration) -> (Vec<Change>, bool) {
+        let mut shared = self.lock();
+        let until = Instant::now() + timeout;
+        loop {
+            let now = Instant::now();
+            let full = shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.journal_full(engine));
+            if shared.over || full || now >= until {
+                let over = shared.over;
+                let changes = shared
+                    .engine
+                    .as_mut()
+                    .map(Engine::take_changes)
+                    .unwrap_or_default();
+                return (changes, over);
+            }
+            shared = self.wait_timeout(&self.caller, shared, until - now);
+        }
+    }
+
+    /// Waits until no thread is left but those that are stuck in a job that
+    /// was given up, and takes the engine out.
+    pub(super) fn take_engine(&self) -> Engine {
+        let mut shared = self.lock();
+        loop {
+            if shared.over && shared.threads <= shared.busy {
+                // Given-up jobs are unknown to the engine: their threads find
+                // it gone, and end.
+                return shared.engine.take().expect("the engine is taken out once");
+            }
+            shared = self
+                .caller
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How often a thread was woken by another so far.
+    pub(super) fn wakes(&self) -> u64 {
+        self.wakes.load(Ordering::Relaxed)
+    }
+}
