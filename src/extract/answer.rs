@@ -1,8 +1,11 @@
 //! What an answer means for its request: a page for the handler, a redirect,
 //! an unchanged page, or a failure.
 
+use std::time::Duration;
+
 use url::Url;
 
+use super::body::quoted;
 use super::services::Services;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Response, StatusPolicy};
@@ -15,8 +18,6 @@ const NOT_MODIFIED: u16 = 304;
 /// The statuses whose `Retry-After` counts (RFC 6585 section 4, RFC 9110
 /// section 15.6.4).
 const THROTTLED: [u16; 2] = [429, 503];
-/// How much of a `Location` that cannot be used an error repeats, in bytes.
-const QUOTED_BYTES: usize = 200;
 
 /// An answer that ends the attempt without the handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Detour {
         match self {
             Detour::Redirected { status, target } => Error::new(ErrorKind::Rejected)
                 .with_status(*status)
-                .with_message(format!("redirected to {target}")),
+                .with_message(format!("redirected to {}", uri::without_credentials(target))),
             Detour::Unchanged => Error::new(ErrorKind::Rejected)
                 .with_status(NOT_MODIFIED)
                 .with_message("the page has not changed"),
@@ -48,4 +49,70 @@ pub(crate) enum Reading {
     Page,
     /// It ends the attempt.
     Detour(Detour),
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// [`Rejected`](ErrorKind::Rejected) for a redirect that cannot be followed,
+/// and what the status policy says of any other status. Where the policy
+/// accepts every answer, such a redirect is a page like any other.
+pub(crate) fn read(request: &Request, response: &Response, services: &Services) -> Result<Reading> {
+    let status = response.status();
+    if response.is_redirect() {
+        match target(request, response, services.max_redirects) {
+            Ok(target) => return Ok(Reading::Detour(Detour::Redirected { status, target })),
+            Err(error) if services.status_policy == StatusPolicy::Classify => return Err(error),
+            Err(_) => return Ok(Reading::Page),
+        }
+    }
+    if status == NOT_MODIFIED && is_conditional(request) {
+        return Ok(Reading::Detour(Detour::Unchanged));
+    }
+    let Some(kind) = services.status_policy.failure(status) else {
+        return Ok(Reading::Page);
+    };
+    let error = Error::new(kind).with_status(status);
+    Err(match retry_after(response, services) {
+        Some(delay) if THROTTLED.contains(&status) => error.with_retry_after(delay),
+        _ => error,
+    })
+}
+
+/// Where a redirect leads.
+fn target(request: &Request, response: &Response, max_redirects: usize) -> Result<Url> {
+    let rejected = |message: String| {
+        Error::new(ErrorKind::Rejected)
+            .with_status(response.status())
+            .with_message(message)
+    };
+    let Some(location) = response.header_bytes("location") else {
+        return Err(rejected("redirect without a location".to_owned()));
+    };
+    let target = uri::resolve_location(response.url(), location)
+        .ok_or_else(|| rejected(format!("redirect to {}, which is no web address", quoted(location))))?;
+    if request.hops().len() >= max_redirects {
+        return Err(rejected(format!(
+            "too many redirects: {} led here, and the next is to {}",
+            request.hops().len(),
+            uri::without_credentials(&target)
+        )));
+    }
+    Ok(target)
+}
+
+/// Whether the request asks for the page only if it has changed (RFC 9110
+/// sections 13.1.2 and 13.1.3).
+fn is_conditional(request: &Request) -> bool {
+    request.headers().iter().any(|(name, _)| {
+        name.eq_ignore_ascii_case("if-none-match") || name.eq_ignore_ascii_case("if-modified-since")
+    })
+}
+
+fn retry_after(response: &Response, services: &Services) -> Option<Duration> {
+    http::retry_after_fields(
+        response.header_all("retry-after"),
+        response.header_bytes("date"),
+        (services.wall_clock)(),
+    )
 }

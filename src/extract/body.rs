@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use serde::de::DeserializeOwned;
 use url::Url;
 
@@ -18,7 +18,11 @@ use super::{Context, FromContext};
 use crate::charset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Response;
-use crate::http;
+use crate::http::{self, MediaType, Sniffed};
+
+/// How much of what came from the wire a message repeats, in bytes: enough to
+/// recognise it, and no flood.
+const QUOTED_BYTES: usize = 200;
 
 /// The answer without its body: status, header fields, final URL.
 ///
@@ -243,5 +247,121 @@ impl<T: DeserializeOwned> FromContext for Json<T> {
     fn from_context(cx: &Context) -> Result<Self> {
         let response = cx.response()?;
         read_json(&response).map(Json).map_err(|error| cx.locate(error))
+    }
+}
+
+/// Fails when the body was left on the wire.
+pub(crate) fn was_read(response: &Response) -> Result<()> {
+    if response.body_skipped() {
+        return Err(extract(format!(
+            "the body was not read, since nobody wants {}",
+            declared(response)
+        )));
+    }
+    Ok(())
+}
+
+/// Fails when the body was not read, or is in a coding nobody understands.
+pub(crate) fn is_decoded(response: &Response) -> Result<()> {
+    was_read(response)?;
+    if response.undecoded() {
+        let coding = response.header("content-encoding").unwrap_or_default();
+        return Err(extract(format!(
+            "the body's content coding {} is not understood",
+            quoted(coding.as_bytes())
+        )));
+    }
+    Ok(())
+}
+
+/// Fails when the body is no text.
+fn is_text(response: &Response) -> Result<()> {
+    is_decoded(response)?;
+    let seen = http::sniff(response.body());
+    if seen.is_binary() && !is_wide(response, seen) {
+        return Err(extract(format!(
+            "the body is no text: declared as {}, it looks like {}",
+            declared(response),
+            seen.as_str()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether the bytes look binary only because each letter takes two of them
+/// and nothing but the header says so.
+pub(crate) fn is_wide(response: &Response, seen: Sniffed) -> bool {
+    let content_type = response.header("content-type");
+    seen == Sniffed::Binary && declared_encoding(content_type.as_deref()).is_some_and(is_utf_16)
+}
+
+fn is_utf_16(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
+}
+
+fn declared_encoding(content_type: Option<&str>) -> Option<&'static Encoding> {
+    let media = MediaType::parse(content_type?);
+    Encoding::for_label(media.charset()?.as_bytes())
+}
+
+/// Decodes the body; borrowed when it is UTF-8 as it stands.
+pub(crate) fn decode(response: &Response) -> (Cow<'_, str>, &'static Encoding) {
+    let content_type = response.header("content-type");
+    charset::decode(response.body(), content_type.as_deref())
+}
+
+/// How the header calls the body, for messages.
+pub(crate) fn declared(response: &Response) -> String {
+    match response.header_bytes("content-type") {
+        Some(value) => quoted(value),
+        None => "a body without a type".to_owned(),
+    }
+}
+
+/// JSON on the wire is UTF-8 (RFC 8259 section 8.1). Older servers send
+/// UTF-16, or another charset that they declare.
+fn read_json<T: DeserializeOwned>(response: &Response) -> Result<T> {
+    is_decoded(response)?;
+    let body = response.body();
+    let content_type = response.header("content-type");
+    let (encoding, body) = match Encoding::for_bom(body) {
+        Some((encoding, mark)) => (encoding, &body[mark..]),
+        None => (
+            declared_encoding(content_type.as_deref()).unwrap_or(UTF_8),
+            body,
+        ),
+    };
+    let read = if encoding == UTF_8 {
+        serde_json::from_slice(body)
+    } else {
+        serde_json::from_str(&encoding.decode_without_bom_handling(body).0)
+    };
+    read.map_err(|error| {
+        // Line and column are in the source's text.
+        let what = match error.classify() {
+            serde_json::error::Category::Data => "the JSON is not of the kind expected",
+            _ if response.truncated() => "the body was cut short and is no JSON",
+            _ => "the body is no JSON",
+        };
+        extract(what).with_source(error)
+    })
+}
+
+pub(crate) fn extract(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Extract).with_message(message)
+}
+
+/// Bytes from the wire for a message: escaped, and cut when they are many.
+pub(crate) fn quoted(value: &[u8]) -> String {
+    let mut shown = value.len().min(QUOTED_BYTES);
+    let rest = if shown < value.len() { "…" } else { "" };
+    match std::str::from_utf8(value) {
+        Ok(text) => {
+            while !text.is_char_boundary(shown) {
+                shown -= 1;
+            }
+            format!("{:?}{rest}", &text[..shown])
+        }
+        Err(_) => format!("\"{}\"{rest}", value[..shown].escape_ascii()),
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use url::Url;
+use url::{Position, Url};
 
 use super::FromContext;
 use super::answer::{self, Detour, Reading};
@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::fetch::Response;
 use crate::policy::MAX_DURATION;
 use crate::request::Request;
+use crate::uri;
 
 /// One attempt at one request. Cloning it gives another handle to the same
 /// attempt; it stays on the worker's thread.
@@ -213,16 +214,7 @@ impl Context {
     /// and user information (RFC 9110 section 10.1.3).
     pub(crate) fn referrer(&self) -> &Arc<str> {
         self.job.referrer.get_or_init(|| {
-            let url = self.location();
-            if url.fragment().is_none() && url.username().is_empty() && url.password().is_none() {
-                return url.as_str().into();
-            }
-            let mut url = url.clone();
-            url.set_fragment(None);
-            // These fail only for URLs without a host, which are no requests.
-            let _ = url.set_username("");
-            let _ = url.set_password(None);
-            url.as_str().into()
+            uri::without_credentials(self.location())[..Position::AfterQuery].into()
         })
     }
 

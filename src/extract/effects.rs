@@ -4,12 +4,10 @@
 //! an outcome that commits, or drops them whole.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, Hash, Hasher};
-
-use url::Position;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
+use crate::uri;
 
 /// The links and records of one attempt, in the order they were made.
 #[derive(Debug, Default)]
@@ -79,7 +77,8 @@ impl Record {
     }
 }
 
-/// Collects the effects of one attempt and drops repeated links.
+/// Collects the effects of one attempt. Links with the same
+/// [fingerprint](uri::fingerprint) are one link.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     effects: Effects,
@@ -87,25 +86,10 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// A key that tells this attempt's links apart. It is coarser work than
-    /// the crawl's own fingerprint, which decides in the end: two spellings of
-    /// one URL may both pass here.
-    fn key(&self, request: &Request) -> u64 {
-        let mut hasher = self.taken.hasher().build_hasher();
-        request.method().hash(&mut hasher);
-        request.url()[..Position::AfterQuery].hash(&mut hasher);
-        request.body().hash(&mut hasher);
-        hasher.finish()
-    }
-
-    /// Whether the attempt has taken an equal request already.
-    pub(crate) fn has(&self, request: &Request) -> bool {
-        self.taken.contains(&self.key(request))
-    }
-
     /// Takes a request; `false` when an equal one was taken before.
     pub(crate) fn link(&mut self, request: Request) -> bool {
-        let new = self.taken.insert(self.key(&request));
+        let key = uri::fingerprint(request.method().as_str(), request.url(), request.body());
+        let new = self.taken.insert(key);
         if new {
             self.effects.links.push(request);
         }

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use url::Position;
-
 use super::{Handler, IntoHandler};
 use crate::error::{Error, Result};
 use crate::extract::{Context, StateMap};
 use crate::outcome::Outcome;
 use crate::request::Tag;
-use crate::uri::Glob;
+use crate::uri::{self, Glob};
 
 /// A handler that hands each request to one of several.
 ///
@@ -106,10 +104,9 @@ impl Router {
         if let Some(handler) = self.tags.get(request.tag()) {
             return Some(&**handler);
         }
-        let path = &request.url()[Position::BeforePath..Position::AfterQuery];
         self.paths
             .iter()
-            .find(|(glob, _)| glob.matches(path))
+            .find(|(glob, _)| glob.matches(request.url()))
             .map(|(_, handler)| handler)
             .or(self.fallback.as_ref())
             .map(|handler| &**handler)
@@ -124,7 +121,7 @@ impl Handler for Router {
                 let request = cx.request();
                 Outcome::Fail(Error::invalid(format!(
                     "no route takes {} with {}",
-                    request.url(),
+                    uri::without_credentials(request.url()),
                     described(request.tag())
                 )))
             }
