@@ -195,7 +195,11 @@ impl CrawlerBuilder {
 
     /// Sets what is done with each page: a closure or function of up to eight
     /// [extractors](crate::extract), or a [`Router`](crate::handler::Router).
-    pub fn handler<Args>(mut self, handler: impl IntoHandler<Args>) -> Self {
+    pub fn handler<Args, H>(mut self, handler: H) -> Self
+    where
+        H: IntoHandler<Args>,
+        H::Handler: Handler + 'static,
+    {
         self.handler = Some(Arc::new(handler.into_handler()));
         self
     }

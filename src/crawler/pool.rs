@@ -324,6 +324,17 @@ impl Pool {
         self.stop(RunEnd::Error);
     }
 
+    /// Ends the run since a worker panicked, the one that calls.
+    pub(super) fn fail_worker(&self, error: crate::Error) {
+        let busy = {
+            let mut shared = self.lock();
+            shared.busy = shared.busy.saturating_sub(1);
+            shared.busy
+        };
+        log::error!("{error} ({busy} others at work)");
+        self.fail(error);
+    }
+
     /// Calls with the engine, if the run is not over.
     pub(super) fn with_engine<R>(&self, look: impl FnOnce(&Engine) -> R) -> Option<R> {
         self.lock().engine.as_ref().map(look)
