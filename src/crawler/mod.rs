@@ -14,7 +14,7 @@ mod stats;
 mod tags;
 mod worker;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam::channel::Receiver;
@@ -68,6 +68,7 @@ struct Control {
     stop: AtomicBool,
     pool: Mutex<Option<Arc<Pool>>>,
     last: Mutex<Stats>,
+    wakes: AtomicU64,
 }
 
 impl Control {
@@ -143,6 +144,13 @@ impl Crawler {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats_handle().stats()
+    }
+
+    /// How often one thread of the last run woke another: a measure of what
+    /// scheduling costs.
+    #[must_use]
+    pub fn wakes(&self) -> u64 {
+        self.control.wakes.load(Ordering::Relaxed)
     }
 
     /// Looks at the crawl from other threads.

@@ -113,6 +113,7 @@ pub(super) fn run(
     let mut engine = pool.take_engine();
     let stats = engine.end_run(Instant::now());
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
+    control.wakes.store(pool.wakes(), Ordering::Relaxed);
     control.set_pool(None);
     let fatal = engine.take_fatal();
     *left = Some(engine);
