@@ -314,7 +314,10 @@ mod tests {
             (HttpFetch::builder().timeout(Duration::ZERO), "timeout"),
             (HttpFetch::builder().proxy("ftp://u:secret@a.test"), "proxy"),
             (HttpFetch::builder().proxy("http://"), "proxy"),
-            (HttpFetch::builder().ca_file("/nowhere/ca.pem"), "/nowhere/ca.pem"),
+            (
+                HttpFetch::builder().ca_file("/nowhere/ca.pem"),
+                "/nowhere/ca.pem",
+            ),
             (HttpFetch::builder().ca_file("Cargo.toml"), "Cargo.toml"),
             (
                 HttpFetch::builder().read_body(ReadBody::Types(vec!["html".into()])),

@@ -71,7 +71,9 @@ pub(super) fn codings<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<Coding>
 /// many: packing never adds more than this (RFC 1951 section 3.2.4 allows five
 /// bytes for each 64 KiB), and headers are short.
 pub(super) fn coded_limit(decoded: u64) -> u64 {
-    decoded.saturating_add(decoded / 64).saturating_add(64 * 1024)
+    decoded
+        .saturating_add(decoded / 64)
+        .saturating_add(64 * 1024)
 }
 
 /// Undoes the codings of a body that was read as far as `cut` says.
@@ -108,8 +110,9 @@ pub(super) fn decode(
             // What was read of a body that we cut ourselves ends somewhere.
             Unpacked::CutShort(body) if decoded.truncated => decoded.body = body,
             Unpacked::CutShort(_) => {
-                return Err(Error::new(ErrorKind::Connect)
-                    .with_message("the packed body is cut short"));
+                return Err(
+                    Error::new(ErrorKind::Connect).with_message("the packed body is cut short")
+                );
             }
             Unpacked::Damaged(error) => {
                 return Err(Error::new(ErrorKind::Connect)
@@ -126,7 +129,9 @@ pub(super) fn decode(
         if !limit.keep_start {
             return Err(too_large(limit.bytes));
         }
-        decoded.body.truncate(usize::try_from(limit.bytes).unwrap_or(usize::MAX));
+        decoded
+            .body
+            .truncate(usize::try_from(limit.bytes).unwrap_or(usize::MAX));
         decoded.truncated = true;
     }
     Ok(decoded)
@@ -178,11 +183,7 @@ const BROTLI_BUFFER: usize = 4096;
 
 /// The better of two attempts at a coding that has no mark of its own. What
 /// does not unpack is plain if it reads as text.
-fn guessed(
-    coded: &[u8],
-    first: Option<Unpacked>,
-    second: impl FnOnce() -> Unpacked,
-) -> Unpacked {
+fn guessed(coded: &[u8], first: Option<Unpacked>, second: impl FnOnce() -> Unpacked) -> Unpacked {
     match first {
         Some(done @ (Unpacked::Whole(_) | Unpacked::Over(_))) => done,
         first => match (first, second()) {
@@ -301,7 +302,14 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_known_coding_is_undone() {
-        for header in ["gzip", "GZIP", "x-gzip", " gzip ", "gzip, identity", ",gzip,"] {
+        for header in [
+            "gzip",
+            "GZIP",
+            "x-gzip",
+            " gzip ",
+            "gzip, identity",
+            ",gzip,",
+        ] {
             assert_eq!(decoded(header, &gzip(PAGE)).expect(header), plain(PAGE));
         }
         for body in [zlib(PAGE), raw_deflate(PAGE)] {
@@ -313,8 +321,14 @@ mod tests {
 
     #[test]
     fn a_header_that_names_a_coding_the_bytes_do_not_have_is_not_believed() {
-        for header in ["gzip", "x-gzip", "deflate", "none", "utf-8", "identity", "", "br"] {
-            assert_eq!(decoded(header, PAGE).expect(header), plain(PAGE), "{header}");
+        for header in [
+            "gzip", "x-gzip", "deflate", "none", "utf-8", "identity", "", "br",
+        ] {
+            assert_eq!(
+                decoded(header, PAGE).expect(header),
+                plain(PAGE),
+                "{header}"
+            );
         }
         // Gzip has a mark: what lacks it is not gzip, text or not.
         let picture = b"\x89PNG\r\n\x1a\n\0\0\0";

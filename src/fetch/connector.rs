@@ -27,6 +27,9 @@ use super::wire::{Forward, GrowingBuffers, INPUT_SIZE, OUTPUT_SIZE, Timing, Wire
 
 /// Further off than any request: for timeouts that are not set.
 const FAR_OFF: Duration = Duration::from_secs(366 * 24 * 3600);
+/// How much later than ours ureq's clock rings. Ours knows what was being done
+/// when the time was over.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How many hosts that need the `ca_file` are remembered; a crawl with more
 /// pays a second handshake for some of them.
 const MAX_KNOWN: usize = 10_000;
@@ -50,10 +53,7 @@ struct Inner {
 /// How requests go by way of a proxy.
 pub(super) enum ProxyRoute {
     /// An http or https proxy: plain requests are forwarded, others tunnelled.
-    Http {
-        uri: Uri,
-        authorization: String,
-    },
+    Http { uri: Uri, authorization: String },
     /// A SOCKS proxy: everything is tunnelled.
     #[cfg(feature = "socks")]
     Socks,
@@ -117,7 +117,9 @@ impl Connector for Dialer {
             Moment::Exact(now) => now,
             _ => Instant::now(),
         };
-        let deadline = deadline_of(now, details.timeout);
+        let deadline = deadline_of(now, details.timeout)
+            .checked_sub(GRACE)
+            .unwrap_or(now);
         let secure = details.needs_tls();
         let authority = details
             .uri
@@ -148,9 +150,13 @@ impl Connector for Dialer {
                 }));
                 inner.dial(details, uri, Route::new(key_secure, key), forward, deadline)?
             }
-            (None, None) => {
-                inner.dial(details, details.uri, Route::new(key_secure, key), None, deadline)?
-            }
+            (None, None) => inner.dial(
+                details,
+                details.uri,
+                Route::new(key_secure, key),
+                None,
+                deadline,
+            )?,
         };
         let output = details.config.output_buffer_size();
         wire.buffers().set_output_size(output);
@@ -255,7 +261,11 @@ impl Inner {
 
         let mut details = self.details(details, details.uri, details.config, setup);
         // SOCKS4 and ureq's SOCKS5 are given an address, not a name.
-        if details.config.proxy().is_some_and(ureq::Proxy::resolve_target) {
+        if details
+            .config
+            .proxy()
+            .is_some_and(ureq::Proxy::resolve_target)
+        {
             let (host, port) = host_and_port(details.uri)?;
             let found = self.resolver.lookup(host, port, setup.deadline)?;
             for &address in found.iter() {

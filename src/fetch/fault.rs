@@ -88,16 +88,23 @@ pub(super) fn error_of(error: Ureq) -> Error {
         Ureq::Io(error) => return io_error(&error),
         // The peer spoke, but not HTTP as we can read it. Asking again would
         // bring the same, so it is not retried as a transient failure is.
-        Ureq::Protocol(error) => (ErrorKind::Invalid, format!("the answer is not HTTP: {error}")),
+        Ureq::Protocol(error) => (
+            ErrorKind::Invalid,
+            format!("the answer is not HTTP: {error}"),
+        ),
         Ureq::LargeResponseHeader(_, limit) => {
             (ErrorKind::Invalid, Fault::LongHead(limit).to_string())
         }
-        Ureq::Http(error) => (ErrorKind::Invalid, format!("the request is not valid: {error}")),
+        Ureq::Http(error) => (
+            ErrorKind::Invalid,
+            format!("the request is not valid: {error}"),
+        ),
         Ureq::BadUri(why) => (ErrorKind::Invalid, format!("the URL is not valid: {why}")),
         Ureq::InvalidProxyUrl => (ErrorKind::Invalid, "the proxy URL is not valid".to_owned()),
-        Ureq::BodyExceedsLimit(limit) => {
-            (ErrorKind::TooLarge, format!("the body is over {limit} bytes"))
-        }
+        Ureq::BodyExceedsLimit(limit) => (
+            ErrorKind::TooLarge,
+            format!("the body is over {limit} bytes"),
+        ),
         other => (ErrorKind::Connect, other.to_string()),
     };
     Error::new(kind).with_message(message)

@@ -21,7 +21,7 @@ use url::{Position, Url};
 
 use super::builder::HttpFetchBuilder;
 use super::coding::{self, coded_limit, codings, decode, too_large};
-use super::connector::Dialer;
+use super::connector::{Dialer, GRACE};
 use super::fault::{error_of, is_stale};
 use super::media::TypeSet;
 use super::wire::OUTPUT_SIZE;
@@ -108,6 +108,9 @@ impl HttpFetch {
     }
 
     fn exchange(&self, request: &Request, started: Instant, deadline: Instant) -> Result<Response> {
+        if started >= deadline {
+            return Err(Error::new(ErrorKind::Timeout).with_message("timed out before it began"));
+        }
         if self.dialer.is_proxied() {
             let host = request.url().host_str().unwrap_or_default();
             let checked = self.dialer.resolver().check_literal(host);
@@ -149,7 +152,9 @@ impl HttpFetch {
             Method::Post => http::Method::POST,
             Method::Put => http::Method::PUT,
         };
-        let mut message = http::Request::builder().method(method).uri(head.uri.clone());
+        let mut message = http::Request::builder()
+            .method(method)
+            .uri(head.uri.clone());
         if let Some(headers) = message.headers_mut() {
             headers.clone_from(&head.headers);
         }
@@ -170,7 +175,7 @@ impl HttpFetch {
         deadline: Instant,
         fresh: bool,
     ) -> http::Request<B> {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
         let line = head.longest.max(self.settings.longest_default) + LINE_ROOM;
         let mut config = self
             .agent
@@ -184,11 +189,7 @@ impl HttpFetch {
         config.build()
     }
 
-    fn response(
-        &self,
-        request: &Request,
-        answer: http::Response<ureq::Body>,
-    ) -> Result<Response> {
+    fn response(&self, request: &Request, answer: http::Response<ureq::Body>) -> Result<Response> {
         let (parts, body) = answer.into_parts();
         let status = parts.status.as_u16();
         let limit = request.body_limit().unwrap_or(BodyLimit {
@@ -297,13 +298,15 @@ impl Head {
     fn of(request: &Request) -> Result<Head> {
         let url = request.url();
         let uri = uri_of(url)?;
-        let mut longest = uri.path_and_query().map_or(0, |target| target.as_str().len());
+        let mut longest = uri
+            .path_and_query()
+            .map_or(0, |target| target.as_str().len());
         let mut headers = HeaderMap::with_capacity(request.headers().len() + 8);
         for (name, value) in request.headers() {
             // The value may be a secret: it is not in the message.
-            let unsendable = |what| Error::invalid(format!("the {what} of header {name:?} cannot be sent"));
-            let field =
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("name"))?;
+            let unsendable =
+                |what| Error::invalid(format!("the {what} of header {name:?} cannot be sent"));
+            let field = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("name"))?;
             let content =
                 HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unsendable("value"))?;
             longest = longest.max(name.len() + value.len());

@@ -49,7 +49,9 @@ impl Link {
     }
 
     fn wire(&mut self) -> &mut Wire {
-        self.wire.as_mut().expect("a link has its wire until it ends")
+        self.wire
+            .as_mut()
+            .expect("a link has its wire until it ends")
     }
 
     fn timing(&self, doing: &'static str) -> Timing {
@@ -76,7 +78,10 @@ impl Link {
             .forward()
             .map_or_else(String::new, |forward| forward.authorization.clone());
         let head = &wire.buffers().output()[..amount];
-        let target = head.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
+        let target = head
+            .iter()
+            .position(|&byte| byte == b' ')
+            .map_or(0, |at| at + 1);
         let second_line = head
             .windows(2)
             .position(|pair| pair == b"\r\n")

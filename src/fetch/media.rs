@@ -64,7 +64,9 @@ impl TypeSet {
         let ReadBody::Types(types) = read else {
             return Ok(None);
         };
-        let patterns = types.iter().map(|text| Pattern::of(text).ok_or(text.as_str()));
+        let patterns = types
+            .iter()
+            .map(|text| Pattern::of(text).ok_or(text.as_str()));
         Ok(Some(TypeSet(patterns.collect::<Result<_, _>>()?)))
     }
 
@@ -114,7 +116,9 @@ mod tests {
 
     #[test]
     fn types_are_compared_without_case_and_parameters() {
-        let set = TypeSet::new(&ReadBody::pages()).expect("valid").expect("types");
+        let set = TypeSet::new(&ReadBody::pages())
+            .expect("valid")
+            .expect("types");
         for wanted in [
             "text/html",
             "TEXT/HTML;charset",

@@ -210,7 +210,12 @@ impl MockSite {
         let url = parse_url(url).unwrap_or_else(|error| panic!("mock site: {error}"));
         let answer = answer(Answer::new());
         let script = (method, key(&url));
-        self.lock().pages.entry(script).or_default().answers.push(answer);
+        self.lock()
+            .pages
+            .entry(script)
+            .or_default()
+            .answers
+            .push(answer);
         self
     }
 
@@ -243,7 +248,11 @@ impl MockSite {
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let inner = self.lock();
-        inner.log.iter().map(|asked| asked.url.to_string()).collect()
+        inner
+            .log
+            .iter()
+            .map(|asked| asked.url.to_string())
+            .collect()
     }
 
     /// How often a URL was asked for, by whatever method.
@@ -255,7 +264,11 @@ impl MockSite {
         let url = parse_url(url).unwrap_or_else(|error| panic!("mock site: {error}"));
         let url = key(&url);
         let inner = self.lock();
-        inner.log.iter().filter(|asked| key(&asked.url) == url).count()
+        inner
+            .log
+            .iter()
+            .filter(|asked| key(&asked.url) == url)
+            .count()
     }
 
     /// The most requests that were in flight at once.
@@ -404,7 +417,9 @@ mod tests {
         let long = Duration::from_secs(20);
         let site = MockSite::new()
             .page("http://a.test/slow", |page| page.html("x").latency(long))
-            .page("http://a.test/late", |page| page.html("x").latency(long * 2));
+            .page("http://a.test/late", |page| {
+                page.html("x").latency(long * 2)
+            });
         let begin = Instant::now();
         let slow = get(&site, "http://a.test/slow").expect("in time");
         assert_eq!(slow.elapsed(), long);
@@ -450,6 +465,9 @@ mod tests {
         };
         let start = limited(true).expect("the start");
         assert_eq!((start.body(), start.truncated()), (&b"0123"[..], true));
-        assert_eq!(limited(false).expect_err("over").kind(), ErrorKind::TooLarge);
+        assert_eq!(
+            limited(false).expect_err("over").kind(),
+            ErrorKind::TooLarge
+        );
     }
 }

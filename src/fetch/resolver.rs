@@ -165,9 +165,9 @@ impl Resolver {
             let now = Instant::now();
             match state.hosts.get(host) {
                 Some(Entry::Known(answer, until)) if *until > now => {
-                    return answer.clone().map_err(|why| {
-                        Fault::Lookup(format!("cannot look up {host:?}: {why}"))
-                    });
+                    return answer
+                        .clone()
+                        .map_err(|why| Fault::Lookup(format!("cannot look up {host:?}: {why}")));
                 }
                 Some(Entry::Asked) => {}
                 _ => self.ask(&mut state, host)?,
@@ -263,7 +263,10 @@ impl State {
         });
         // The map's order is as good as chance, and no host is asked for so
         // often that losing its address would show.
-        let mut surplus = self.hosts.len().saturating_sub(MAX_HOSTS - MAX_HOSTS / EVICT_PART);
+        let mut surplus = self
+            .hosts
+            .len()
+            .saturating_sub(MAX_HOSTS - MAX_HOSTS / EVICT_PART);
         self.hosts.retain(|_, entry| {
             let keep = surplus == 0 || matches!(entry, Entry::Asked);
             surplus -= usize::from(!keep);

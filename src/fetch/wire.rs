@@ -99,7 +99,11 @@ impl Wire {
     }
 
     /// Sends the first bytes of the output buffer.
-    pub(super) fn send_output(&mut self, amount: usize, timing: &Timing) -> Result<(), ureq::Error> {
+    pub(super) fn send_output(
+        &mut self,
+        amount: usize,
+        timing: &Timing,
+    ) -> Result<(), ureq::Error> {
         send(&mut self.io, &self.buffers.output[..amount], timing)
     }
 
