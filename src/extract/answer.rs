@@ -69,14 +69,13 @@ pub(crate) fn read(request: &Request, response: &Response, services: &Services) 
     if status == NOT_MODIFIED && is_conditional(request) {
         return Ok(Reading::Detour(Detour::Unchanged));
     }
-    let Some(kind) = services.status_policy.failure(status) else {
-        return Ok(Reading::Page);
+    let wait = if THROTTLED.contains(&status) {
+        retry_after(response, services)
+    } else {
+        None
     };
-    let error = Error::new(kind).with_status(status);
-    Err(match retry_after(response, services) {
-        Some(delay) if THROTTLED.contains(&status) => error.with_retry_after(delay),
-        _ => error,
-    })
+    services.status_policy.check(response, wait)?;
+    Ok(Reading::Page)
 }
 
 /// Where a redirect leads.

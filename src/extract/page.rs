@@ -58,10 +58,10 @@ impl Html {
         let base = response.url();
         let page = if let Some(text) = cx.known_text() {
             let _ = source.set(text.clone());
-            Page::parse(text, base, text.encoding())
+            Page::parse(text, base, text.encoding(), &html::PageOptions::new())
         } else {
             let (text, encoding) = body::decode(&response);
-            let page = Page::parse(&text, base, encoding);
+            let page = Page::parse(&text, base, encoding, &html::PageOptions::new());
             // What had to be decoded is kept, so that nobody decodes it again.
             // UTF-8 need not be, and is copied only for those who ask.
             if let std::borrow::Cow::Owned(text) = text {
@@ -85,6 +85,25 @@ impl Html {
     #[must_use]
     pub fn url(&self) -> &Url {
         self.inner.response.url()
+    }
+
+    /// What the page's links are resolved against: its base element's URL, or
+    /// its own.
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        self.inner.page.base()
+    }
+
+    /// The title.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.inner.page.title()
+    }
+
+    /// The page's links.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        self.inner.page.links()
     }
 
     /// The visible text: no markup, scripts or styles, white space collapsed.
@@ -246,4 +265,30 @@ impl Deref for SitemapFile {
     fn deref(&self) -> &Sitemap {
         &self.sitemap
     }
+}
+
+impl FromContext for SitemapFile {
+    fn from_context(cx: &Context) -> Result<Self> {
+        let response = cx.response()?;
+        read_sitemap(&response)
+            .map(|sitemap| SitemapFile { response, sitemap })
+            .map_err(|error| cx.locate(error))
+    }
+}
+
+fn read_sitemap(response: &Response) -> Result<Sitemap> {
+    body::is_decoded(response)?;
+    let sitemap = sitemap::parse(response.body());
+    if sitemap.kind != sitemap::Kind::Unknown {
+        return Ok(sitemap);
+    }
+    let error = extract(format!(
+        "no sitemap: declared as {}, it looks like {}",
+        body::declared(response),
+        http::sniff(response.body()).as_str()
+    ));
+    Err(match sitemap.error {
+        Some(fault) => error.with_source(fault),
+        None => error,
+    })
 }

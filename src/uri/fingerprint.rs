@@ -36,6 +36,13 @@ pub fn fingerprint(method: &str, url: &Url, body: &[u8]) -> u64 {
     }
 }
 
+/// A hash of bytes that is the same on every platform and in every version.
+/// Tells whether a body has changed.
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
+    siphash(KEY, bytes)
+}
+
 /// The letters "canter url key 1". Another key would be another fingerprint.
 const KEY: [u64; 2] = [
     u64::from_le_bytes(*b"canter u"),
