@@ -163,7 +163,7 @@ fn a_run_on_forty_threads_ends_though_every_handler_panics() {
             .policy(policy(40).build().expect("valid"))
             .fetcher(Tree::new(0, Duration::ZERO))
             .handler(|page: Html, queue: Queue| -> Result<Outcome> {
-                queue.follow("/never");
+                let _ = queue.follow("/never");
                 panic!("no good: {}", page.url())
             })
             .build()

@@ -55,11 +55,36 @@ impl Engine {
         poll
     }
 
+    /// When the deadline or the grace period ends, whatever else happens. All
+    /// workers may be stuck in a fetch by then, so somebody else has to look.
+    #[must_use]
+    pub fn alarm(&self) -> Option<Instant> {
+        match self.stopped {
+            Some((since, _)) => Some(since + self.policy.shutdown_grace),
+            None => self.deadline,
+        }
+    }
+
+    /// Stops the run if its deadline has passed, and gives up what is in
+    /// flight if the grace period has. Says whether the run is over by that.
+    pub fn ring(&mut self, now: Instant) -> bool {
+        self.heed_deadline(now);
+        match self.stopped {
+            Some((since, _)) => matches!(self.wind_down(since, now), Poll::Done),
+            None => false,
+        }
+    }
+
+    fn heed_deadline(&mut self, now: Instant) {
+        if self.pending() > 0 && self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.stop(RunEnd::Bound(Bound::Deadline), now);
+        }
+    }
+
     fn gate(&mut self, now: Instant) -> Poll {
+        self.heed_deadline(now);
         if self.stopped.is_none() && self.pending() > 0 {
-            if self.deadline.is_some_and(|deadline| now >= deadline) {
-                self.stop(RunEnd::Bound(Bound::Deadline), now);
-            } else if self
+            if self
                 .policy
                 .max_requests
                 .is_some_and(|max| self.counts.requests >= max)

@@ -278,8 +278,12 @@ impl Pool {
         self.wake_all(shared);
     }
 
+    fn is_full(&self, engine: &Engine) -> bool {
+        engine.changes() >= self.journal_limit
+    }
+
     fn journal_full(&self, engine: &Engine) -> bool {
-        let full = engine.changes() >= self.journal_limit;
+        let full = self.is_full(engine);
         if full {
             self.caller.notify_all();
         }
@@ -344,27 +348,32 @@ impl Pool {
         self.with_engine(|engine| engine.stats(Instant::now()))
     }
 
-    /// Waits for the end, for a full journal, or for a time; takes the changes.
+    /// Waits for the end, for a full journal, or for a time; takes the changes
+    /// out, and says whether the run is over. Rings the engine's alarm while
+    /// it waits: the workers may all be stuck.
     pub(super) fn wait_for_changes(&self, timeout: Duration) -> (Vec<Change>, bool) {
         let mut shared = self.lock();
         let until = Instant::now() + timeout;
         loop {
             let now = Instant::now();
-            let full = shared
-                .engine
-                .as_ref()
-                .is_some_and(|engine| self.journal_full(engine));
+            let alarm = shared.engine.as_ref().and_then(Engine::alarm);
+            if !shared.over && alarm.is_some_and(|at| at <= now) {
+                if shared.engine.as_mut().is_some_and(|engine| engine.ring(now)) {
+                    self.end(&mut shared);
+                } else {
+                    self.wake_all(&mut shared);
+                }
+            }
+            let full = shared.engine.as_ref().is_some_and(|engine| self.is_full(engine));
             if shared.over || full || now >= until {
                 let over = shared.over;
-                let changes = shared
-                    .engine
-                    .as_mut()
-                    .map(Engine::take_changes)
-                    .unwrap_or_default();
+                let changes = shared.engine.as_mut().map(Engine::take_changes).unwrap_or_default();
                 self.room.notify_all();
                 return (changes, over);
             }
-            shared = self.wait_timeout(&self.caller, shared, until - now);
+            let next = shared.engine.as_ref().and_then(Engine::alarm).filter(|at| *at > now);
+            let next = next.map_or(until, |at| at.min(until));
+            shared = self.wait_timeout(&self.caller, shared, next - now);
         }
     }
 
@@ -373,7 +382,7 @@ impl Pool {
     pub(super) fn wait_for_room(&self) {
         let mut shared = self.lock();
         while !shared.over
-            && shared.engine.as_ref().is_some_and(|engine| engine.changes() >= self.journal_limit)
+            && shared.engine.as_ref().is_some_and(|engine| self.is_full(engine))
         {
             shared = self.room.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
