@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn dates_agree_with_an_independent_formatter_over_nine_thousand_years() {
-        let mut rng = fastrand::Rng::with_seed(5_6_7);
+        let mut rng = fastrand::Rng::with_seed(567);
         for _ in 0..5_000 {
             let at = UNIX_EPOCH + Duration::from_secs(rng.u64(..253_402_300_800));
             let text = httpdate::fmt_http_date(at);

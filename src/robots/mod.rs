@@ -163,6 +163,15 @@ impl File {
     }
 }
 
+/// Where the bytes that are read of a longer file end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// They are the whole file.
+    Nowhere,
+    AtLineEnd,
+    Anywhere,
+}
+
 impl Robots {
     /// Reads a robots.txt: its first [`MAX_BODY`] bytes, less the line that the
     /// cut falls in.
@@ -173,15 +182,9 @@ impl Robots {
     #[must_use]
     pub fn parse(body: &[u8]) -> Robots {
         match body.get(MAX_BODY) {
-            None => Robots::read(body, false),
-            Some(&next) => {
-                let whole = is_line_end(next);
-                let mut robots = Robots::read(&body[..MAX_BODY], !whole);
-                if whole && let Some(file) = Arc::get_mut(&mut robots.file) {
-                    file.truncated = true;
-                }
-                robots
-            }
+            None => Robots::read(body, Cut::Nowhere),
+            Some(&next) if is_line_end(next) => Robots::read(&body[..MAX_BODY], Cut::AtLineEnd),
+            Some(_) => Robots::read(&body[..MAX_BODY], Cut::Anywhere),
         }
     }
 
@@ -189,12 +192,12 @@ impl Robots {
     /// torn and left out.
     #[must_use]
     pub fn parse_truncated(body: &[u8]) -> Robots {
-        Robots::read(&body[..body.len().min(MAX_BODY)], true)
+        Robots::read(&body[..body.len().min(MAX_BODY)], Cut::Anywhere)
     }
 
-    fn read(body: &[u8], torn: bool) -> Robots {
+    fn read(body: &[u8], cut: Cut) -> Robots {
         let mut text = to_ascii_compatible(body);
-        if torn {
+        if cut == Cut::Anywhere {
             let end = text
                 .iter()
                 .rposition(|&b| is_line_end(b))
@@ -209,7 +212,7 @@ impl Robots {
             reading.line(&text, number, range);
         }
         let mut file = reading.finish();
-        file.truncated = torn;
+        file.truncated = cut != Cut::Nowhere;
         file.looks_like_html =
             file.groups.is_empty() && matches!(sniff(&text), Sniffed::Html | Sniffed::Xml);
         if !file.groups.is_empty() {

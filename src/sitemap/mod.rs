@@ -163,9 +163,10 @@ pub fn parse_with(
         summary: Summary::default(),
         complete: false,
     };
-    if head.trim_ascii().is_empty() {
+    let is_blank = head.trim_ascii().is_empty();
+    if is_blank && head.len() < HEAD {
         sink.fault(failure.map_or_else(|| "the file is empty".to_owned(), |e| e.to_string()));
-    } else if head.contains(&b'<') {
+    } else if is_blank || head.contains(&b'<') {
         let sniffed = sniff(&head);
         let _ = Walk::new(&mut sink).run(source);
         if sink.summary.kind == Kind::Unknown {

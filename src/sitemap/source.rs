@@ -13,8 +13,9 @@ use crate::charset;
 
 const GZIP: &[u8] = b"\x1F\x8B";
 
-/// How many bytes are inflated and transcoded at a time.
-const CHUNK: usize = 8 * 1024;
+/// How many bytes are inflated and transcoded at a time: more than a whole head
+/// in any encoding.
+pub(super) const CHUNK: usize = 16 * 1024;
 
 /// The longest tag, comment or run of text, in bytes: room for an article in a
 /// feed with its pictures inlined.

@@ -3,7 +3,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::source::MAX_PIECE;
+use super::source::{CHUNK, MAX_PIECE};
 use super::*;
 
 fn locs(sitemap: &Sitemap) -> Vec<&str> {
@@ -125,16 +125,27 @@ fn other_encodings_are_decoded_by_mark_declaration_or_bytes() {
 
 #[test]
 fn a_character_across_two_chunks_is_not_torn() {
-    for padding in 8_180..8_200 {
-        let text = format!(
-            "<urlset><!--{}--><url><loc>http://a.test/ю€</loc></url></urlset>",
-            "x".repeat(padding - 40)
-        );
-        let expected = whole(Kind::Urlset, &["ю€"]);
-        assert_eq!(read(gzip([&text])), expected, "{padding}");
-        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(read(&wide), expected, "{padding}");
+    let before = "<urlset><!----><url><loc>http://a.test/".len();
+    // Units of one byte, and of two after a byte order mark.
+    for edge in [CHUNK, CHUNK / 2 - 1] {
+        for padding in edge - before - 8..edge - before + 2 {
+            let text = format!(
+                "\u{feff}<urlset><!--{}--><url><loc>http://a.test/ю€</loc></url></urlset>",
+                "x".repeat(padding)
+            );
+            let expected = whole(Kind::Urlset, &["ю€"]);
+            let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            for body in [
+                gzip([&text]),
+                gzip([text.trim_start_matches('\u{feff}')]),
+                wide,
+            ] {
+                assert_eq!(read(body), expected, "{padding}");
+            }
+        }
     }
+    let blank = " ".repeat(3 * CHUNK);
+    assert_eq!(read(format!("{blank}<urlset/>")), whole(Kind::Urlset, &[]));
 }
 
 #[test]
