@@ -1,6 +1,9 @@
 //! Canter: a polite web crawler for programs that do not use async.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod config;
 mod error;
 pub mod fetch;
