@@ -4,7 +4,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args`, `help` | the command line, and the one table of its options |
-//! | `check`, `pace` | `canter check`; how fast a crawl can be at most |
+//! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `run` | `canter run` and `canter crawl` |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
@@ -20,6 +20,7 @@ mod pace;
 #[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod progress;
 mod run;
+mod seeds;
 #[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod signal;
 #[allow(dead_code, reason = "used once the crawl is joined to it")]
