@@ -3,6 +3,9 @@
 
 mod admission;
 pub mod charset;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod config;
 pub mod crawler;
 mod error;

@@ -1,5 +1,5 @@
 //! The `canter` program: all of it is in [`canter::cli`].
 
 fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+    canter::cli::main()
 }

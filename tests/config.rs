@@ -491,7 +491,7 @@ fn whatever_is_wrong_is_named_with_its_line_and_key_and_what_was_meant() {
             (3, 15),
             &["crawl.seed_files: there is no file /nowhere/urls.txt"],
         ),
-        ("[state]", (3, 1), &["state.dir: is missing"]),
+        ("[state]", (3, 2), &["state.dir: is missing"]),
         (
             "order = \"fifo\"\norder = \"lifo\"",
             (4, 1),
@@ -580,6 +580,8 @@ fn the_command_line_stands_in_front_of_the_file_and_the_last_word_counts() {
         .option("--max-requests", "policy.max_requests", "7")
         .set("scope.hosts=[\"a.test\"]")
         .set("fetch.user_agent=examplebot/1")
+        .set("output.path=7")
+        .set("state.dir=true")
         .read()
         .unwrap();
     assert_eq!(settings.policy.concurrency, 8);
@@ -589,6 +591,11 @@ fn the_command_line_stands_in_front_of_the_file_and_the_last_word_counts() {
     assert_eq!(settings.policy.max_requests, Some(7));
     assert_eq!(settings.scope.hosts, ["a.test"]);
     assert_eq!(settings.fetch.user_agent, "examplebot/1");
+    assert_eq!(
+        settings.output.path.file(UNIX_EPOCH, 1),
+        Some(PathBuf::from("7"))
+    );
+    assert_eq!(settings.state, Some(PathBuf::from("true")));
     for (key, origin) in [
         ("policy.concurrency", Origin::CommandLine("--set")),
         ("policy.deadline", Origin::CommandLine("--deadline")),

@@ -16,6 +16,9 @@ pub(super) struct Node {
     pub(super) origin: Origin,
     /// Whether the value, or a part of it, came from the environment.
     pub(super) secret: bool,
+    /// How a number, flag or date was spelt on the command line, where quotes
+    /// are not asked for: a file may be called `7`.
+    pub(super) spelt: Option<String>,
 }
 
 /// A value of TOML.
@@ -148,7 +151,16 @@ pub(super) fn put(
     };
     // What is no TOML is a string without its quotes, as a shell hands it over.
     let node = match DeValue::parse(text) {
-        Ok(value) => reader.node(value.get_ref(), value.span(), key),
+        Ok(value) => {
+            let mut node = reader.node(value.get_ref(), value.span(), key);
+            if !matches!(
+                node.value,
+                Value::Text(_) | Value::List(_) | Value::Table(_)
+            ) {
+                node.spelt = Some(text.to_owned());
+            }
+            node
+        }
         Err(_) => reader.node(&DeValue::String(text.into()), 0..0, key),
     };
     if let Some(problem) = reader.problems.pop() {
@@ -172,6 +184,7 @@ pub(super) fn put(
             value: Value::Table(Table::default()),
             origin,
             secret: false,
+            spelt: None,
         };
         let (_, inner) = table
             .entries
@@ -252,6 +265,7 @@ impl Reader<'_> {
             value,
             origin,
             secret,
+            spelt: None,
         }
     }
 }

@@ -167,8 +167,10 @@ pub struct PageRecord<'a> {
     pub depth: u32,
     /// The page that the URL was found on.
     pub referrer: Option<&'a str>,
-    /// The different links of the page.
-    pub links: &'a [&'a str],
+    /// How many different links the page has.
+    pub links: usize,
+    /// The links themselves; only looked at when the field is chosen.
+    pub links_list: &'a [&'a str],
     /// When the fetch ended.
     pub fetched_at: SystemTime,
     /// How long it took.
@@ -195,7 +197,8 @@ impl<'a> PageRecord<'a> {
             bytes: 0,
             depth: 0,
             referrer: None,
-            links: &[],
+            links: 0,
+            links_list: &[],
             fetched_at: rfc3339::EPOCH,
             elapsed: Duration::ZERO,
             text: None,
@@ -283,7 +286,7 @@ fn write_field(field: PageField, page: &PageRecord<'_>, out: &mut Vec<u8>) {
         PageField::Bytes => number(page.bytes, out),
         PageField::Depth => number(u64::from(page.depth), out),
         PageField::Referrer => optional(page.referrer, out),
-        PageField::Links => number(page.links.len() as u64, out),
+        PageField::Links => number(page.links as u64, out),
         PageField::FetchedAt => {
             out.push(b'"');
             rfc3339::write(page.fetched_at, out);
@@ -291,7 +294,7 @@ fn write_field(field: PageField, page: &PageRecord<'_>, out: &mut Vec<u8>) {
         }
         PageField::ElapsedMs => number(page.elapsed.as_millis() as u64, out),
         PageField::Text => optional(page.text.as_deref(), out),
-        PageField::LinksList => list(page.links, out, |link, out| string(link, out)),
+        PageField::LinksList => list(page.links_list, out, |link, out| string(link, out)),
         PageField::Headers => headers(page.headers, out),
     }
 }
@@ -374,7 +377,8 @@ mod tests {
             bytes: 12,
             depth: 2,
             referrer: Some("https://a.test/"),
-            links: &["https://b.test/1", "https://b.test/2"],
+            links: 2,
+            links_list: &["https://b.test/1", "https://b.test/2"],
             elapsed: Duration::from_micros(1_999),
             text: Some("some text".into()),
             headers: &headers,

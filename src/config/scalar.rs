@@ -37,6 +37,9 @@ fn hide(node: &Node, why: String) -> Fault {
 }
 
 pub(super) fn text(node: &Node) -> Result<String, Fault> {
+    if let Some(spelt) = &node.spelt {
+        return Ok(spelt.clone());
+    }
     let Value::Text(text) = &node.value else {
         let fault = wrong("a string", node);
         return Err(match node.value {

@@ -204,6 +204,7 @@ fn put_seeds(root: &mut Table, seeds: &[String]) {
         value,
         origin,
         secret: false,
+        spelt: None,
     };
     let items = seeds.iter().map(|seed| node(Value::Text(seed.clone())));
     let list = node(Value::List(items.collect()));

@@ -138,7 +138,7 @@ pub(in crate::config) fn state(
     report: &mut Report,
     place: &Place<'_>,
 ) -> Option<PathBuf> {
-    let there = root.entries.contains_key("state");
+    let table = root.entries.get("state").map(|(origin, _)| *origin);
     let mut section = report.section(root, "state");
     let faults = section.report.problems.len();
     let dir = section.read(
@@ -153,8 +153,11 @@ pub(in crate::config) fn state(
         },
         |path| show_optional(path.as_ref(), |path| quoted(&path.to_string_lossy())),
     );
-    if there && dir.is_none() && section.report.problems.len() == faults {
-        section.fault("dir", Origin::Default, "is missing".into());
+    if let Some(origin) = table
+        && dir.is_none()
+        && section.report.problems.len() == faults
+    {
+        section.fault("dir", origin, "is missing".into());
     }
     section.finish();
     dir

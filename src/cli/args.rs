@@ -1,0 +1,428 @@
+//! [`Command`]: what the command line asks for. Options that are settings go
+//! the way of every setting: they are put in front of the configuration, and
+//! checked with it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use lexopt::{Arg, Parser};
+
+use super::help::{COMMANDS, Opt, Spec};
+use crate::config::suggest::nearest;
+use crate::config::{ConfigError, Source};
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    /// `run` and `crawl`.
+    Run(RunArgs),
+    /// `check`.
+    Check(Given),
+    /// The help of one command, or of all.
+    Help(Option<&'static Spec>),
+    /// The program's version.
+    Version,
+}
+
+/// A configuration as the command line gives it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Given {
+    /// The configuration file; `None` for `crawl`, which has none.
+    pub(super) file: Option<PathBuf>,
+    /// The URLs of `crawl`.
+    pub(super) urls: Vec<String>,
+    /// Option, key and value, in their order. Of `--set` the key is empty and
+    /// the value is the whole setting.
+    pub(super) settings: Vec<(&'static str, &'static str, String)>,
+}
+
+impl Given {
+    /// The source of the settings.
+    pub(super) fn source(&self) -> Result<Source, ConfigError> {
+        let mut source = match &self.file {
+            Some(file) => Source::file(file)?,
+            None => Source::text(""),
+        };
+        let (stdin, urls): (Vec<_>, Vec<_>) = self.urls.iter().partition(|url| *url == "-");
+        source = source.seeds(urls.into_iter().cloned());
+        if !stdin.is_empty() {
+            source = source.option("URL", "crawl.seed_files", "[\"-\"]");
+        }
+        for (option, key, value) in &self.settings {
+            source = if key.is_empty() {
+                source.set(value)
+            } else {
+                source.option(option, key, value)
+            };
+        }
+        Ok(source)
+    }
+}
+
+/// What `run` and `crawl` are told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RunArgs {
+    pub(super) given: Given,
+    /// Forget what earlier runs kept.
+    pub(super) fresh: bool,
+    /// Say what would be done, and do nothing.
+    pub(super) dry_run: bool,
+    /// No progress line.
+    pub(super) quiet: bool,
+    /// How much is logged beyond warnings.
+    pub(super) verbose: u8,
+}
+
+/// A command line that cannot be used.
+#[derive(Debug, PartialEq)]
+pub(super) struct UsageError {
+    message: String,
+    hint: String,
+}
+
+impl UsageError {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        UsageError {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.hint)
+    }
+}
+
+/// Reads the arguments that follow the program's name.
+pub(super) fn parse(
+    args: impl IntoIterator<Item = impl Into<OsString>>,
+) -> Result<Command, UsageError> {
+    let mut parser = Parser::from_args(args);
+    let first = match parser.next() {
+        Ok(Some(first)) => first,
+        Ok(None) => {
+            return Err(UsageError::new(
+                "no command is given",
+                "see `canter --help`",
+            ));
+        }
+        Err(error) => return Err(UsageError::new(error.to_string(), "see `canter --help`")),
+    };
+    let word = match first {
+        Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help(None)),
+        Arg::Long("version") | Arg::Short('V') => return Ok(Command::Version),
+        Arg::Long(name) => {
+            let name = name.to_owned();
+            return Err(unknown_option(&name, None));
+        }
+        Arg::Short(letter) => {
+            return Err(UsageError::new(
+                format!("unknown option -{letter}"),
+                "options follow a command, see `canter --help`",
+            ));
+        }
+        Arg::Value(word) => word,
+    };
+    let word = word.to_string_lossy().into_owned();
+    if word == "help" {
+        return help(&mut parser);
+    }
+    match command(&word) {
+        Some(spec) => options(spec, &mut parser),
+        None => Err(unknown_command(&word)),
+    }
+}
+
+fn command(word: &str) -> Option<&'static Spec> {
+    COMMANDS.iter().find(|spec| spec.name == word)
+}
+
+fn help(parser: &mut Parser) -> Result<Command, UsageError> {
+    match parser.next() {
+        Ok(Some(Arg::Value(word))) => {
+            let word = word.to_string_lossy();
+            match command(&word) {
+                Some(spec) => Ok(Command::Help(Some(spec))),
+                None if word == "help" => Ok(Command::Help(None)),
+                None => Err(unknown_command(&word)),
+            }
+        }
+        _ => Ok(Command::Help(None)),
+    }
+}
+
+fn unknown_command(word: &str) -> UsageError {
+    let names = COMMANDS.iter().map(|spec| spec.name).chain(["help"]);
+    let path = std::path::Path::new(word);
+    let hint = if word.contains("://") {
+        format!("did you mean `canter crawl {word}`?")
+    } else if path.extension().is_some_and(|end| end == "toml") {
+        format!("did you mean `canter run {word}`?")
+    } else if let Some(name) = nearest(word, names) {
+        format!("did you mean `canter {name}`?")
+    } else {
+        "see `canter --help`".to_owned()
+    };
+    UsageError::new(format!("unknown command {word:?}"), hint)
+}
+
+fn unknown_option(name: &str, spec: Option<&Spec>) -> UsageError {
+    let Some(spec) = spec else {
+        let hint = match nearest(name, ["help", "version"]) {
+            Some(near) => format!("did you mean --{near}?"),
+            None => "options follow a command, see `canter --help`".to_owned(),
+        };
+        return UsageError::new(format!("unknown option --{name}"), hint);
+    };
+    let hint = match nearest(name, spec.options().map(|option| option.long)) {
+        Some(near) => format!("did you mean --{near}?"),
+        None => format!("see `canter help {}`", spec.name),
+    };
+    UsageError::new(
+        format!("unknown option --{name} of `canter {}`", spec.name),
+        hint,
+    )
+}
+
+/// Reads what follows a command.
+fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageError> {
+    let see = format!("see `canter help {}`", spec.name);
+    let fail = |error: lexopt::Error| UsageError::new(error.to_string(), see.clone());
+    let mut args = RunArgs::default();
+    let mut words: Vec<OsString> = Vec::new();
+    while let Some(arg) = parser.next().map_err(fail)? {
+        let option: &'static Opt = match arg {
+            Arg::Value(word) => {
+                words.push(word);
+                continue;
+            }
+            Arg::Long(name) => match spec.options().find(|option| option.long == name) {
+                Some(option) => option,
+                None => return Err(unknown_option(name, Some(spec))),
+            },
+            Arg::Short(letter) => {
+                match spec.options().find(|option| option.short == Some(letter)) {
+                    Some(option) => option,
+                    None => {
+                        return Err(UsageError::new(
+                            format!("unknown option -{letter} of `canter {}`", spec.name),
+                            see,
+                        ));
+                    }
+                }
+            }
+        };
+        if option.value.is_some() {
+            let value = parser.value().map_err(fail)?;
+            let Ok(value) = value.into_string() else {
+                return Err(UsageError::new(
+                    format!("the value of {} is not UTF-8", option.dashed),
+                    see,
+                ));
+            };
+            args.given.settings.push((option.dashed, option.key, value));
+            continue;
+        }
+        match option.long {
+            "help" => return Ok(Command::Help(Some(spec))),
+            "fresh" => args.fresh = true,
+            "dry-run" => args.dry_run = true,
+            "quiet" => args.quiet = true,
+            "verbose" => args.verbose = args.verbose.saturating_add(1),
+            other => unreachable!("--{other} is in the table of options and not read"),
+        }
+    }
+    if spec.takes_urls {
+        for word in words {
+            let Ok(url) = word.into_string() else {
+                return Err(UsageError::new("a URL is not UTF-8", see));
+            };
+            args.given.urls.push(url);
+        }
+        if args.given.urls.is_empty() {
+            return Err(UsageError::new(
+                format!("`canter {}` needs a URL", spec.name),
+                see,
+            ));
+        }
+    } else {
+        let mut words = words.into_iter();
+        let Some(file) = words.next() else {
+            return Err(UsageError::new(
+                format!("`canter {}` needs a configuration file", spec.name),
+                see,
+            ));
+        };
+        if let Some(more) = words.next() {
+            return Err(UsageError::new(
+                format!("unexpected argument {:?}", more.to_string_lossy()),
+                format!("`canter {}` takes one configuration file", spec.name),
+            ));
+        }
+        if file.to_string_lossy().contains("://") {
+            return Err(UsageError::new(
+                format!("{:?} is not a configuration file", file.to_string_lossy()),
+                "URLs are for `canter crawl`",
+            ));
+        }
+        args.given.file = Some(PathBuf::from(file));
+    }
+    Ok(match spec.name {
+        "check" => Command::Check(args.given),
+        _ => Command::Run(args),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(args: &[&str]) -> RunArgs {
+        match parse(args) {
+            Ok(Command::Run(run)) => run,
+            other => panic!("{args:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_may_stand_before_and_after_what_they_belong_to() {
+        let expected = RunArgs {
+            given: Given {
+                file: Some("c.toml".into()),
+                urls: Vec::new(),
+                settings: vec![
+                    ("--deadline", "policy.deadline", "10m".to_owned()),
+                    ("--set", "", "a.b=1=2".to_owned()),
+                    ("--max-requests", "policy.max_requests", "-5".to_owned()),
+                ],
+            },
+            fresh: true,
+            dry_run: true,
+            quiet: true,
+            verbose: 2,
+        };
+        let args =
+            "run --deadline 10m c.toml --set=a.b=1=2 -qvv --max-requests -5 --fresh --dry-run";
+        assert_eq!(run(&args.split(' ').collect::<Vec<_>>()), expected);
+    }
+
+    #[test]
+    fn crawl_takes_urls_and_short_names_of_settings() {
+        let args = run(&[
+            "crawl",
+            "http://a.test/",
+            "--depth",
+            "2",
+            "-",
+            "-o",
+            "x.jsonl",
+        ]);
+        assert_eq!(args.given.urls, ["http://a.test/", "-"]);
+        let settings: Vec<_> = args.given.settings.iter().map(|(_, key, _)| *key).collect();
+        assert_eq!(settings, ["crawl.max_depth", "output.path"]);
+        let settings = args.given.source().unwrap().read().unwrap();
+        assert_eq!(settings.crawl.seeds.len(), 1);
+        assert_eq!(settings.crawl.seed_files, [crate::config::SeedFile::Stdin]);
+        assert_eq!(settings.crawl.max_depth, Some(2));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_with_what_was_meant() {
+        for (args, expected) in [
+            ("", "no command is given; see `canter --help`"),
+            (
+                "rum c.toml",
+                "unknown command \"rum\"; did you mean `canter run`?",
+            ),
+            (
+                "http://a.test/",
+                "unknown command \"http://a.test/\"; did you mean `canter crawl http://a.test/`?",
+            ),
+            (
+                "c.toml",
+                "unknown command \"c.toml\"; did you mean `canter run c.toml`?",
+            ),
+            (
+                "frobnicate",
+                "unknown command \"frobnicate\"; see `canter --help`",
+            ),
+            (
+                "--verison",
+                "unknown option --verison; did you mean --version?",
+            ),
+            (
+                "--deadline 1 run",
+                "unknown option --deadline; options follow a command, see `canter --help`",
+            ),
+            (
+                "run",
+                "`canter run` needs a configuration file; see `canter help run`",
+            ),
+            (
+                "check",
+                "`canter check` needs a configuration file; see `canter help check`",
+            ),
+            (
+                "crawl",
+                "`canter crawl` needs a URL; see `canter help crawl`",
+            ),
+            (
+                "run a b",
+                "unexpected argument \"b\"; `canter run` takes one configuration file",
+            ),
+            (
+                "run http://a.test/",
+                "\"http://a.test/\" is not a configuration file; URLs are for `canter crawl`",
+            ),
+            (
+                "run c --dedline 1",
+                "unknown option --dedline of `canter run`; did you mean --deadline?",
+            ),
+            (
+                "check c --fresh",
+                "unknown option --fresh of `canter check`; see `canter help check`",
+            ),
+            (
+                "run c -x",
+                "unknown option -x of `canter run`; see `canter help run`",
+            ),
+            (
+                "run c --deadline",
+                "missing argument for option '--deadline'; see `canter help run`",
+            ),
+            (
+                "run c --fresh=yes",
+                "unexpected argument for option '--fresh': \"yes\"; see `canter help run`",
+            ),
+            (
+                "help rum",
+                "unknown command \"rum\"; did you mean `canter run`?",
+            ),
+        ] {
+            let words: Vec<&str> = args.split_whitespace().collect();
+            let error = parse(words).expect_err(args);
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn help_is_found_wherever_it_is_looked_for() {
+        for args in [
+            "help run",
+            "run --help",
+            "run c.toml -h",
+            "run --fresh --help",
+        ] {
+            let words: Vec<&str> = args.split(' ').collect();
+            assert_eq!(parse(words), Ok(Command::Help(command("run"))), "{args}");
+        }
+        for args in ["help", "--help", "-h", "help help"] {
+            let words: Vec<&str> = args.split(' ').collect();
+            assert_eq!(parse(words), Ok(Command::Help(None)), "{args}");
+        }
+        assert_eq!(parse(["-V"]), Ok(Command::Version));
+    }
+}

@@ -1,0 +1,88 @@
+//! [`Exit`]: how the program ends. The codes are part of the interface: a
+//! script that runs the program may rely on each of them.
+
+use std::process::ExitCode;
+
+/// How a run of the program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The crawl is complete, or what was asked for is done.
+    Complete,
+    /// Something of ours failed: the disk is full, the output not writable.
+    Failure,
+    /// The command line or the configuration cannot be used.
+    Usage,
+    /// A bound was reached; the rest is pending.
+    Bound,
+    /// A stop rule ended the run: the site refuses.
+    Refused,
+    /// Nothing could be fetched.
+    Nothing,
+    /// Another run holds the state.
+    Locked,
+    /// The state is damaged or belongs to something else.
+    State,
+    /// A signal stopped the run; the rest is pending.
+    Signal(u8),
+}
+
+/// What shells add to the number of the signal that ended a program.
+pub(super) const SIGNAL_BASE: u8 = 128;
+
+impl Exit {
+    /// The process's exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Complete => 0,
+            Exit::Failure => 1,
+            Exit::Usage => 2,
+            Exit::Bound => 3,
+            Exit::Refused => 4,
+            Exit::Nothing => 5,
+            Exit::Locked => 6,
+            Exit::State => 7,
+            Exit::Signal(number) => SIGNAL_BASE.saturating_add(number),
+        }
+    }
+
+    /// The stable word of the summary.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Exit::Complete => "complete",
+            Exit::Bound => "bound",
+            Exit::Refused => "refused",
+            Exit::Nothing => "nothing",
+            Exit::Signal(_) => "interrupted",
+            Exit::Failure | Exit::Usage | Exit::Locked | Exit::State => "error",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_those_of_the_documentation() {
+        let codes = [
+            Exit::Complete,
+            Exit::Failure,
+            Exit::Usage,
+            Exit::Bound,
+            Exit::Refused,
+            Exit::Nothing,
+            Exit::Locked,
+            Exit::State,
+            Exit::Signal(2),
+            Exit::Signal(15),
+        ]
+        .map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 130, 143]);
+    }
+}

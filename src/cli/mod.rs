@@ -1,0 +1,81 @@
+//! The `canter` program. Records go to standard output or to files, everything
+//! else to standard error.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `args`, `help` | the command line, and the one table of its options |
+//! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
+//! | `run` | `canter run` and `canter crawl` |
+//! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `signal`, `exit` | how a run is stopped, and how the program ends |
+
+mod args;
+mod check;
+#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod exit;
+mod help;
+#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod logger;
+mod pace;
+#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod progress;
+mod run;
+mod seeds;
+#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod signal;
+#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod term;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use args::Command;
+use exit::Exit;
+use term::{STDERR, sanitize};
+
+/// The whole program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let exit = match args::parse(std::env::args_os().skip(1)) {
+        Ok(command) => dispatch(command),
+        Err(error) => {
+            complain(&format!("canter: {error}"));
+            Exit::Usage
+        }
+    };
+    exit.into()
+}
+
+fn dispatch(command: Command) -> Exit {
+    match command {
+        Command::Help(None) => print(&help::overview()),
+        Command::Help(Some(spec)) => print(&help::of(spec)),
+        Command::Version => print(&help::version()),
+        Command::Check(given) => check::check(given.source().and_then(crate::config::Source::read)),
+        Command::Run(args) => run::run(&args),
+    }
+}
+
+/// Writes lines to standard error, without whatever a terminal would obey.
+fn complain(text: &str) {
+    let mut out = String::with_capacity(text.len() + 1);
+    for line in text.lines() {
+        out.push_str(&sanitize(line));
+        out.push('\n');
+    }
+    STDERR.print(out.as_bytes());
+}
+
+/// Writes to standard output. A reader that has gone away has seen what it
+/// wanted, so that is no error.
+fn print(text: &str) -> Exit {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Exit::Complete,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Complete,
+        Err(error) => {
+            complain(&format!("canter: cannot write to standard output: {error}"));
+            Exit::Failure
+        }
+    }
+}
