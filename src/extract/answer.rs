@@ -34,7 +34,10 @@ impl Detour {
         match self {
             Detour::Redirected { status, target } => Error::new(ErrorKind::Rejected)
                 .with_status(*status)
-                .with_message(format!("redirected to {}", uri::without_credentials(target))),
+                .with_message(format!(
+                    "redirected to {}",
+                    uri::without_credentials(target)
+                )),
             Detour::Unchanged => Error::new(ErrorKind::Rejected)
                 .with_status(NOT_MODIFIED)
                 .with_message("the page has not changed"),
@@ -69,14 +72,13 @@ pub(crate) fn read(request: &Request, response: &Response, services: &Services) 
     if status == NOT_MODIFIED && is_conditional(request) {
         return Ok(Reading::Detour(Detour::Unchanged));
     }
-    let Some(kind) = services.status_policy.failure(status) else {
-        return Ok(Reading::Page);
+    let wait = if THROTTLED.contains(&status) {
+        retry_after(response, services)
+    } else {
+        None
     };
-    let error = Error::new(kind).with_status(status);
-    Err(match retry_after(response, services) {
-        Some(delay) if THROTTLED.contains(&status) => error.with_retry_after(delay),
-        _ => error,
-    })
+    services.status_policy.check(response, wait)?;
+    Ok(Reading::Page)
 }
 
 /// Where a redirect leads.
@@ -89,8 +91,12 @@ fn target(request: &Request, response: &Response, max_redirects: usize) -> Resul
     let Some(location) = response.header_bytes("location") else {
         return Err(rejected("redirect without a location".to_owned()));
     };
-    let target = uri::resolve_location(response.url(), location)
-        .ok_or_else(|| rejected(format!("redirect to {}, which is no web address", quoted(location))))?;
+    let target = uri::resolve_location(response.url(), location).ok_or_else(|| {
+        rejected(format!(
+            "redirect to {}, which is no web address",
+            quoted(location)
+        ))
+    })?;
     if request.hops().len() >= max_redirects {
         return Err(rejected(format!(
             "too many redirects: {} led here, and the next is to {}",

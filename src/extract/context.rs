@@ -149,7 +149,7 @@ impl Context {
         if error.url().is_some() {
             return error;
         }
-        error.with_url(self.job.request.url().clone())
+        error.with_url(uri::without_credentials(self.job.request.url()).into_owned())
     }
 
     /// Fails when the answer has ended the attempt without the handler, so
@@ -208,6 +208,13 @@ impl Context {
             .response
             .get()
             .map_or(self.job.request.url(), |response| response.url())
+    }
+
+    /// What references are resolved against: as a link of the page would be,
+    /// once it is known to be one.
+    pub(crate) fn base(&self) -> &Url {
+        self.known_page()
+            .map_or_else(|| self.location(), Html::base)
     }
 
     /// The page's URL as the requests found on it name it: without fragment

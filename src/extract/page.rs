@@ -87,6 +87,25 @@ impl Html {
         self.inner.response.url()
     }
 
+    /// What the page's links are resolved against: its base element's URL, or
+    /// its own.
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        self.inner.page.base()
+    }
+
+    /// The title.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.inner.page.title()
+    }
+
+    /// The page's links.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        self.inner.page.links()
+    }
+
     /// The visible text: no markup, scripts or styles, white space collapsed.
     /// Worked out when first asked for.
     #[must_use]
@@ -246,4 +265,30 @@ impl Deref for SitemapFile {
     fn deref(&self) -> &Sitemap {
         &self.sitemap
     }
+}
+
+impl FromContext for SitemapFile {
+    fn from_context(cx: &Context) -> Result<Self> {
+        let response = cx.response()?;
+        read_sitemap(&response)
+            .map(|sitemap| SitemapFile { response, sitemap })
+            .map_err(|error| cx.locate(error))
+    }
+}
+
+fn read_sitemap(response: &Response) -> Result<Sitemap> {
+    body::is_decoded(response)?;
+    let sitemap = sitemap::parse(response.body());
+    if sitemap.kind != sitemap::Kind::Unknown {
+        return Ok(sitemap);
+    }
+    let error = extract(format!(
+        "no sitemap: declared as {}, it looks like {}",
+        body::declared(response),
+        http::sniff(response.body()).as_str()
+    ));
+    Err(match sitemap.error {
+        Some(fault) => error.with_source(fault),
+        None => error,
+    })
 }

@@ -160,7 +160,7 @@ macro_rules! handlers {
             R: IntoOutcome,
             $($extractor: FromContext,)*
         {
-            #[expect(non_snake_case, reason = "a parameter's name is its type's")]
+            #[allow(non_snake_case, reason = "a parameter's name is its type's")]
             fn handle(&self, cx: &Context) -> Outcome {
                 $(let $extractor = match $extractor::from_context(cx) {
                     Ok(value) => value,

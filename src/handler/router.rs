@@ -1,6 +1,7 @@
 //! [`Router`]: chooses a handler by the request's tag, else by its path.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 use super::{Handler, IntoHandler};
@@ -60,14 +61,14 @@ impl Router {
         H: IntoHandler<Args>,
         H::Handler: Handler + 'static,
     {
-        let tag = tag.into();
-        if self.tags.contains_key(&tag) {
-            self.mistakes.push(Error::invalid(format!(
+        match self.tags.entry(tag.into()) {
+            Entry::Vacant(free) => {
+                free.insert(Box::new(handler.into_handler()));
+            }
+            Entry::Occupied(taken) => self.mistakes.push(Error::invalid(format!(
                 "the router has two routes for requests with {}",
-                described(&tag)
-            )));
-        } else {
-            self.tags.insert(tag, Box::new(handler.into_handler()));
+                described(taken.key())
+            ))),
         }
         self
     }
@@ -115,17 +116,15 @@ impl Router {
 
 impl Handler for Router {
     fn handle(&self, cx: &Context) -> Outcome {
-        match self.choose(cx) {
-            Some(handler) => handler.handle(cx),
-            None => {
-                let request = cx.request();
-                Outcome::Fail(Error::invalid(format!(
-                    "no route takes {} with {}",
-                    uri::without_credentials(request.url()),
-                    described(request.tag())
-                )))
-            }
+        if let Some(handler) = self.choose(cx) {
+            return handler.handle(cx);
         }
+        let request = cx.request();
+        Outcome::Fail(Error::invalid(format!(
+            "no route takes {} with {}",
+            uri::without_credentials(request.url()),
+            described(request.tag())
+        )))
     }
 
     fn check(&self, state: &StateMap) -> Result<()> {
