@@ -45,7 +45,8 @@ demo: ## serve fixtures/site on this machine, crawl it, show what came of it
 test: ## run every test: as it comes, the library alone, with every feature
 	$(CARGO) test --locked
 	$(CARGO) test --locked --no-default-features --lib
-	$(CARGO) test --locked --all-features
+	$(CARGO) test --locked --all-features --doc
+	$(CARGO) test --locked --all-features --tests
 
 check: ## formatting, lints, documentation, tests
 	$(CARGO) fmt --check

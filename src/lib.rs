@@ -22,7 +22,7 @@ pub mod sitemap;
 pub mod uri;
 
 pub use admission::{Admission, SkipReason};
-pub use crawler::{RunEnd, Stats, Waiting};
+pub use crawler::{Crawler, CrawlerBuilder, Event, RunEnd, Sitemaps, Stats, StopHandle, Waiting};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use frontier::{MemoryFrontier, Scope, TrapLimits};
 pub use handler::Router;

@@ -9,6 +9,9 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 /// How many bytes are looked at.
 pub(super) const WINDOW: usize = 1024;
 
+/// The window ended inside of something.
+struct Ended;
+
 /// The encoding that a `meta` element of the window declares.
 pub(super) fn meta(window: &[u8]) -> Option<&'static Encoding> {
     let mut scan = Scan { rest: window };
@@ -19,7 +22,7 @@ pub(super) fn meta(window: &[u8]) -> Option<&'static Encoding> {
             scan.rest = after(scan.rest, from, b"-->")?;
         } else if let Some(tag) = scan.tag() {
             let is_meta = tag == Tag::Meta;
-            if let Some(encoding) = scan.attributes_of(is_meta)? {
+            if let Some(encoding) = scan.attributes_of(is_meta).ok()? {
                 return Some(encoding);
             }
         } else if matches!(scan.rest, [b'<', b'!' | b'/' | b'?', ..]) {
@@ -122,8 +125,8 @@ impl Scan<'_> {
     }
 
     /// Steps over the attributes of a tag, and reads the encoding that those of
-    /// a `meta` declare. `None` when the window ends first.
-    fn attributes_of(&mut self, is_meta: bool) -> Option<Option<&'static Encoding>> {
+    /// a `meta` declare.
+    fn attributes_of(&mut self, is_meta: bool) -> Result<Option<&'static Encoding>, Ended> {
         let mut seen: Vec<Vec<u8>> = Vec::new();
         let mut is_pragma = false;
         // The encoding, and whether it counts only beside the pragma.
@@ -147,28 +150,26 @@ impl Scan<'_> {
             }
             seen.push(attribute.name);
         }
-        Some(match found {
-            Some((encoding, needs_pragma)) if !needs_pragma || is_pragma => {
-                encoding.map(not_utf_16).map(|encoding| {
-                    if encoding == X_USER_DEFINED {
-                        WINDOWS_1252
-                    } else {
-                        encoding
-                    }
-                })
-            }
-            _ => None,
-        })
+        let (encoding, needs_pragma) = found.unwrap_or_default();
+        Ok(encoding
+            .filter(|_| is_pragma || !needs_pragma)
+            .map(not_utf_16)
+            .map(|encoding| {
+                if encoding == X_USER_DEFINED {
+                    WINDOWS_1252
+                } else {
+                    encoding
+                }
+            }))
     }
 
-    /// Steps over one attribute. `Some(None)` at the end of the tag, `None` when
-    /// the window ends first.
-    fn attribute(&mut self) -> Option<Option<Attribute>> {
+    /// Steps over one attribute; `None` at the end of the tag.
+    fn attribute(&mut self) -> Result<Option<Attribute>, Ended> {
         let mut attribute = Attribute::default();
         self.skip(|b| is_space(b) || b == b'/');
         if self.peek()? == b'>' {
             self.rest = &self.rest[1..];
-            return Some(None);
+            return Ok(None);
         }
         loop {
             match self.peek()? {
@@ -176,11 +177,11 @@ impl Scan<'_> {
                 byte if is_space(byte) => {
                     self.skip(is_space);
                     if self.peek()? != b'=' {
-                        return Some(Some(attribute));
+                        return Ok(Some(attribute));
                     }
                     break;
                 }
-                b'/' | b'>' => return Some(Some(attribute)),
+                b'/' | b'>' => return Ok(Some(attribute)),
                 byte => {
                     attribute.name.push(byte.to_ascii_lowercase());
                     self.rest = &self.rest[1..];
@@ -189,23 +190,22 @@ impl Scan<'_> {
         }
         self.rest = &self.rest[1..];
         self.skip(is_space);
-        match self.peek()? {
-            quote @ (b'"' | b'\'') => {
-                let length = self.rest[1..].iter().position(|&b| b == quote)?;
-                attribute.value = self.rest[1..=length].to_ascii_lowercase();
-                self.rest = &self.rest[length + 2..];
-            }
-            _ => {
-                let length = self.rest.iter().position(|&b| is_space(b) || b == b'>')?;
-                attribute.value = self.rest[..length].to_ascii_lowercase();
-                self.rest = &self.rest[length..];
-            }
+        if let quote @ (b'"' | b'\'') = self.peek()? {
+            let quoted = &self.rest[1..];
+            let length = quoted.iter().position(|&b| b == quote).ok_or(Ended)?;
+            attribute.value = quoted[..length].to_ascii_lowercase();
+            self.rest = &quoted[length + 1..];
+        } else {
+            let end = self.rest.iter().position(|&b| is_space(b) || b == b'>');
+            let (value, rest) = self.rest.split_at(end.ok_or(Ended)?);
+            attribute.value = value.to_ascii_lowercase();
+            self.rest = rest;
         }
-        Some(Some(attribute))
+        Ok(Some(attribute))
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.rest.first().copied()
+    fn peek(&self) -> Result<u8, Ended> {
+        self.rest.first().copied().ok_or(Ended)
     }
 
     fn skip(&mut self, skipped: impl Fn(u8) -> bool) {

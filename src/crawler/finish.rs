@@ -398,6 +398,7 @@ impl Engine {
                 rules,
                 body,
                 sitemaps,
+                ..
             }) => {
                 self.note_attempt(&flight, None, now);
                 self.hosts.get_mut(flight.host).on_served();

@@ -123,6 +123,8 @@ pub enum RobotsAnswer {
         body: Arc<[u8]>,
         /// Sitemaps to be read.
         sitemaps: Vec<Candidate>,
+        /// What is odd about the file, for people.
+        note: Option<String>,
     },
     /// The file is elsewhere.
     Redirected(Box<Request>),

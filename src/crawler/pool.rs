@@ -26,6 +26,8 @@ pub(super) struct Pool {
     timer: Condvar,
     /// Workers that rest between two requests.
     rest: Condvar,
+    /// Workers that wait for room in the journal.
+    room: Condvar,
     /// The caller, who waits for the end or for room in the journal.
     caller: Condvar,
     max_threads: usize,
@@ -81,6 +83,7 @@ impl Pool {
             work: Condvar::new(),
             timer: Condvar::new(),
             rest: Condvar::new(),
+            room: Condvar::new(),
             caller: Condvar::new(),
             max_threads,
             journal_limit,
@@ -266,6 +269,7 @@ impl Pool {
         self.work.notify_all();
         self.timer.notify_all();
         self.rest.notify_all();
+        self.room.notify_all();
         self.caller.notify_all();
     }
 
@@ -320,6 +324,17 @@ impl Pool {
         self.stop(RunEnd::Error);
     }
 
+    /// Ends the run since a worker panicked, the one that calls.
+    pub(super) fn fail_worker(&self, error: crate::Error) {
+        let busy = {
+            let mut shared = self.lock();
+            shared.busy = shared.busy.saturating_sub(1);
+            shared.busy
+        };
+        log::error!("{error} ({busy} others at work)");
+        self.fail(error);
+    }
+
     /// Calls with the engine, if the run is not over.
     pub(super) fn with_engine<R>(&self, look: impl FnOnce(&Engine) -> R) -> Option<R> {
         self.lock().engine.as_ref().map(look)
@@ -346,9 +361,21 @@ impl Pool {
                     .as_mut()
                     .map(Engine::take_changes)
                     .unwrap_or_default();
+                self.room.notify_all();
                 return (changes, over);
             }
             shared = self.wait_timeout(&self.caller, shared, until - now);
+        }
+    }
+
+    /// Waits until the journal has room, or the run is over. The caller takes
+    /// the changes out; until then the worker holds nothing.
+    pub(super) fn wait_for_room(&self) {
+        let mut shared = self.lock();
+        while !shared.over
+            && shared.engine.as_ref().is_some_and(|engine| engine.changes() >= self.journal_limit)
+        {
+            shared = self.room.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -58,10 +58,10 @@ impl Html {
         let base = response.url();
         let page = if let Some(text) = cx.known_text() {
             let _ = source.set(text.clone());
-            Page::parse(text, base, text.encoding())
+            Page::parse(text, base, text.encoding(), &html::PageOptions::new())
         } else {
             let (text, encoding) = body::decode(&response);
-            let page = Page::parse(&text, base, encoding);
+            let page = Page::parse(&text, base, encoding, &html::PageOptions::new());
             // What had to be decoded is kept, so that nobody decodes it again.
             // UTF-8 need not be, and is copied only for those who ask.
             if let std::borrow::Cow::Owned(text) = text {

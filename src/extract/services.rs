@@ -162,6 +162,16 @@ impl Services {
         self
     }
 
+    /// Fetches outside any attempt, with the deadline counted from now.
+    pub(crate) fn fetch_now(&self, request: &Request) -> Result<crate::fetch::Response> {
+        self.fetch.fetch(request, (self.clock)() + self.timeout)
+    }
+
+    /// What the wall clock says.
+    pub(crate) fn wall_now(&self) -> SystemTime {
+        (self.wall_clock)()
+    }
+
     /// The values that handlers share.
     #[must_use]
     pub fn state(&self) -> &StateMap {

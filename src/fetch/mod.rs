@@ -4,6 +4,29 @@
 //! retries: all of that happens in the queue, so that every request on the
 //! wire has passed the gate.
 
+mod builder;
+mod coding;
+mod connector;
+mod credentials;
+mod fault;
+mod guard;
+mod http;
+mod link;
+mod media;
+mod mock;
+mod pool;
+mod resolver;
+mod socket;
+mod status;
+mod wire;
+
+pub use builder::HttpFetchBuilder;
+pub use guard::special_address;
+pub use http::HttpFetch;
+pub use media::ReadBody;
+pub use mock::{Answer, MockRequest, MockSite};
+pub use status::StatusPolicy;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,6 +90,13 @@ impl Response {
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets all header fields, in order.
+    #[must_use]
+    pub fn with_headers(mut self, headers: Vec<(String, Vec<u8>)>) -> Self {
+        self.headers = headers;
         self
     }
 

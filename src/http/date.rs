@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The mean year of the Gregorian calendar.
-const SECONDS_PER_YEAR: i64 = 31_556_952;
+/// Years after which the Gregorian calendar repeats itself, and their days.
+const CYCLE: (i64, i64) = (400, 146_097);
 /// A two-digit year that seems further ahead than this is in the past (RFC 9110
 /// section 5.6.7).
 const YEARS_AHEAD: i64 = 50;
@@ -44,31 +44,28 @@ const MONTHS: [(&str, i64); 12] = [
 /// ```
 #[must_use]
 pub fn date(value: &str, now: SystemTime) -> Option<SystemTime> {
-    let seconds = match value.split_once(',') {
-        Some((weekday, rest)) => {
-            is_word(weekday.trim()).then_some(())?;
-            let mut words = rest.split_ascii_whitespace();
-            let first = words.next()?;
-            let (day, month, year) = match first.split_once('-') {
-                Some((day, rest)) => {
-                    let (month, year) = rest.split_once('-')?;
-                    (day, month, year)
-                }
-                None => (first, words.next()?, words.next()?),
-            };
-            let time = words.next()?;
-            is_utc(words.next()?).then_some(())?;
-            words.next().is_none().then_some(())?;
-            civil(year, month, day, time, now)?
-        }
-        None => {
-            let words: Vec<&str> = value.split_ascii_whitespace().collect();
-            let &[weekday, month, day, time, year] = words.as_slice() else {
-                return None;
-            };
-            (is_word(weekday) && year.len() == 4).then_some(())?;
-            civil(year, month, day, time, now)?
-        }
+    let seconds = if let Some((weekday, rest)) = value.split_once(',') {
+        is_word(weekday.trim()).then_some(())?;
+        let mut words = rest.split_ascii_whitespace();
+        let first = words.next()?;
+        let (day, month, year) = match first.split_once('-') {
+            Some((day, rest)) => {
+                let (month, year) = rest.split_once('-')?;
+                (day, month, year)
+            }
+            None => (first, words.next()?, words.next()?),
+        };
+        let time = words.next()?;
+        is_utc(words.next()?).then_some(())?;
+        words.next().is_none().then_some(())?;
+        civil(year, month, day, time, now)?
+    } else {
+        let mut words = value.split_ascii_whitespace();
+        let mut next = || words.next();
+        let (weekday, month, day, time, year) = (next()?, next()?, next()?, next()?, next()?);
+        let is_whole = next().is_none();
+        (is_whole && is_word(weekday) && year.len() == 4).then_some(())?;
+        civil(year, month, day, time, now)?
     };
     let distance = Duration::from_secs(seconds.unsigned_abs());
     if seconds < 0 {
@@ -109,20 +106,45 @@ fn civil(year: &str, month: &str, day: &str, time: &str, now: SystemTime) -> Opt
     parts.next().is_none().then_some(())?;
     let of_day = hour * 3600 + minute * 60 + second;
 
-    if let Some(year) = number(year, 4..=4) {
-        return Some(days(year, month, day)? * SECONDS_PER_DAY + of_day);
-    }
-    let in_century = number(year, 2..=2)?;
+    let year = match number(year, 4..=4) {
+        Some(year) => year,
+        None => full_year(number(year, 2..=2)?, (month, day, of_day), now)?,
+    };
+    days(year, month, day)?
+        .checked_mul(SECONDS_PER_DAY)?
+        .checked_add(of_day)
+}
+
+/// The last year with these two digits in which the instant, given as month, day
+/// and second of the day, is not too far ahead.
+fn full_year(digits: i64, instant: (usize, i64, i64), now: SystemTime) -> Option<i64> {
     let now = match now.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).ok()?,
         Err(before) => -i64::try_from(before.duration().as_secs()).ok()?,
     };
-    let latest = now.checked_add(YEARS_AHEAD * SECONDS_PER_YEAR)?;
-    let next_century = (1970 + latest / SECONDS_PER_YEAR) / 100 * 100 + 100;
-    (0..=2)
-        .filter_map(|back| days(next_century - back * 100 + in_century, month, day))
-        .map(|days| days * SECONDS_PER_DAY + of_day)
-        .find(|&seconds| seconds <= latest)
+    let today = now.div_euclid(SECONDS_PER_DAY);
+    let (cycle_years, cycle_days) = CYCLE;
+    let mut year = 1970 + today.checked_mul(cycle_years)? / cycle_days + 1;
+    while days(year, 0, 1)? > today {
+        year -= 1;
+    }
+    let (month, month_start) = (0..MONTHS.len())
+        .filter_map(|month| Some((month, days(year, month, 1)?)))
+        .take_while(|&(_, start)| start <= today)
+        .last()?;
+    let latest = (
+        year + YEARS_AHEAD,
+        month,
+        today - month_start + 1,
+        now.rem_euclid(SECONDS_PER_DAY),
+    );
+    let in_century = latest.0 - (latest.0 - digits).rem_euclid(100);
+    let (month, day, of_day) = instant;
+    Some(if (in_century, month, day, of_day) > latest {
+        in_century - 100
+    } else {
+        in_century
+    })
 }
 
 fn is_leap(year: i64) -> bool {

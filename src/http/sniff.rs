@@ -27,7 +27,7 @@ pub enum Sniffed {
     Zip,
     /// gzip
     Gzip,
-    /// A Microsoft compound file: Word, Excel and PowerPoint of old.
+    /// A Microsoft compound file: the office documents of old.
     Office,
     /// An image of a known format.
     Image,

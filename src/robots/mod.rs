@@ -124,12 +124,14 @@ impl File {
             self.agents_of(group)
                 .any(|agent| agent.eq_ignore_ascii_case(token))
         };
-        let named = !token.is_empty() && self.groups.iter().any(names);
-        self.groups.iter().filter(
-            move |group| {
-                if named { names(group) } else { group.any_agent }
-            },
-        )
+        let is_named = !token.is_empty() && self.groups.iter().any(names);
+        self.groups.iter().filter(move |group| {
+            if is_named {
+                names(group)
+            } else {
+                group.any_agent
+            }
+        })
     }
 
     fn rules_of(&self, group: &Group) -> &[Rule] {
@@ -371,7 +373,7 @@ struct Reading {
 impl Reading {
     fn line(&mut self, text: &[u8], number: u32, range: Range<usize>) {
         match Field::read(&text[range.clone()]) {
-            None => {}
+            None | Some(Field::Sitemap(b"")) => {}
             Some(Field::AnyAgent) => self.group().any_agent = true,
             Some(Field::Agent(token)) => {
                 self.group();
@@ -388,10 +390,8 @@ impl Reading {
                 }
             }
             Some(Field::Sitemap(value)) => {
-                if !value.is_empty() {
-                    self.sitemaps
-                        .push(String::from_utf8_lossy(value).into_owned());
-                }
+                let value = String::from_utf8_lossy(value).into_owned();
+                self.sitemaps.push(value);
             }
         }
     }

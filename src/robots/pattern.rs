@@ -25,8 +25,17 @@ enum Class {
 
 const fn classify(octet: u8) -> Class {
     match octet {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => Class::Plain,
-        b'!' | b'\'' | b'(' | b')' => Class::Plain,
+        b'A'..=b'Z'
+        | b'a'..=b'z'
+        | b'0'..=b'9'
+        | b'-'
+        | b'.'
+        | b'_'
+        | b'~'
+        | b'!'
+        | b'\''
+        | b'('
+        | b')' => Class::Plain,
         b'&' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/' | b'?' => Class::Delimiter,
         _ => Class::Encoded,
     }
@@ -244,10 +253,11 @@ mod tests {
 
     #[test]
     fn a_canonical_path_is_its_own_canonical_form() {
+        let letters: Vec<char> = "/a%2fF$*?[ éツ#~'\u{0}".chars().collect();
         let mut rng = fastrand::Rng::with_seed(9309);
         for _ in 0..2_000 {
             let path: String = (0..rng.usize(..24))
-                .map(|_| rng.choice("/a%2fF$*?[ éツ#~'\u{0}".chars()).unwrap_or('/'))
+                .map(|_| letters[rng.usize(..letters.len())])
                 .collect();
             let once = canonical_path(&path).into_owned();
             assert!(once.is_ascii() && !once.contains(['*', '$']), "{path:?}");

@@ -73,6 +73,11 @@ fn split_name(name: &str) -> (&str, &str) {
     name.rsplit_once(':').unwrap_or(("", name))
 }
 
+/// Whether a name may start with the character, roughly (XML 1.0 section 2.3).
+fn is_name_start(character: char) -> bool {
+    character.is_alphabetic() || matches!(character, '_' | ':')
+}
+
 fn is_one_of(name: &str, known: &[&str]) -> bool {
     known.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -114,12 +119,9 @@ impl<'s, 'f> Walk<'s, 'f> {
             match reader.read_event_into(&mut buffer) {
                 Ok(Event::Start(tag)) => {
                     unclosed += 1;
-                    self.start(&tag)?;
+                    self.tag(&tag, false, passed + start)?;
                 }
-                Ok(Event::Empty(tag)) => {
-                    self.start(&tag)?;
-                    self.end(tag.name().as_ref(), passed + start)?;
-                }
+                Ok(Event::Empty(tag)) => self.tag(&tag, true, passed + start)?,
                 Ok(Event::End(tag)) => {
                     unclosed = unclosed.saturating_sub(1);
                     self.end(tag.name().as_ref(), passed + start)?;
@@ -189,6 +191,32 @@ impl<'s, 'f> Walk<'s, 'f> {
             name_start: self.names.len(),
         });
         self.names.push_str(name);
+    }
+
+    /// A tag that starts an element, or seems to.
+    fn tag(&mut self, tag: &BytesStart<'_>, is_empty: bool, position: u64) -> Flow {
+        if tag.starts_with(is_name_start) {
+            self.start(tag)?;
+            if is_empty {
+                self.end(tag.name().as_ref(), position)?;
+            }
+            return Flow::Continue(());
+        }
+        // A bare `<` was taken for the start of a tag. What it swallowed is a
+        // tag if it has another.
+        self.sink.fault(format!("stray < at byte {position}"));
+        let Some((_, inner)) = tag.rsplit_once('<') else {
+            return Flow::Continue(());
+        };
+        if let Some(name) = inner.strip_prefix('/') {
+            self.end(name.trim_end(), position)
+        } else if inner.starts_with(is_name_start) {
+            let name_length = inner.find(char::is_whitespace).unwrap_or(inner.len());
+            let inner = BytesStart::from_content(inner, name_length);
+            self.tag(&inner, is_empty, position)
+        } else {
+            Flow::Continue(())
+        }
     }
 
     fn start(&mut self, tag: &BytesStart<'_>) -> Flow {

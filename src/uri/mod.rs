@@ -14,7 +14,7 @@ mod params;
 mod resolve;
 
 pub use canonical::{canonical, canonical_str};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{fingerprint, hash};
 pub use glob::Glob;
 pub use hosts::{HostPattern, Hosts};
 pub use location::resolve_location;

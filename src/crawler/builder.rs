@@ -1,0 +1,295 @@
+//! [`CrawlerBuilder`]: what a crawl is given. Keeps: everything that can fail
+//! is built before the first thread starts and before any request.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::admit::Admit;
+use super::event::Events;
+use super::{Control, Crawler};
+use crate::error::{Error, Result};
+use crate::extract::{Services, StateMap};
+use crate::fetch::{Fetch, HttpFetch, HttpFetchBuilder, StatusPolicy};
+use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
+use crate::handler::{Handler, IntoHandler};
+use crate::policy::{Policy, RetryPolicy};
+use crate::request::{Request, parse_url};
+use crate::robots::product_token;
+use crate::uri;
+
+/// The name we give ourselves (RFC 9110 section 10.1.5).
+pub const DEFAULT_USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
+
+/// Which sitemaps are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sitemaps {
+    /// None.
+    #[default]
+    None,
+    /// Those that the robots.txt of each seed's origin names, or
+    /// `/sitemap.xml` where it names none.
+    Discover,
+    /// These.
+    Urls(Vec<String>),
+}
+
+/// What a crawl is, once it is built.
+pub(super) struct Plan {
+    pub(super) policy: Arc<Policy>,
+    pub(super) admit: Arc<Admit>,
+    pub(super) frontier: MemoryFrontier,
+    pub(super) obey_robots: bool,
+    pub(super) product_token: String,
+    pub(super) sitemaps: Sitemaps,
+    pub(super) seeds: Vec<Request>,
+    pub(super) seed_hosts: HashSet<String>,
+    pub(super) handler: Arc<dyn Handler>,
+    pub(super) services: Services,
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan")
+            .field("policy", &self.policy)
+            .field("admit", &self.admit)
+            .field("seeds", &self.seeds.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Crawler`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct CrawlerBuilder {
+    seeds: Vec<Result<Request>>,
+    policy: Policy,
+    retry: Option<RetryPolicy>,
+    scope: Scope,
+    max_depth: Option<u32>,
+    traps: TrapLimits,
+    frontier: MemoryFrontier,
+    obey_robots: bool,
+    user_agent: String,
+    sitemaps: Sitemaps,
+    handler: Option<Arc<dyn Handler>>,
+    fetcher: Option<Arc<dyn Fetch>>,
+    http: HttpFetchBuilder,
+    status_policy: StatusPolicy,
+    timeout: Duration,
+    state: StateMap,
+}
+
+/// How long a request may take in all.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl CrawlerBuilder {
+    pub(super) fn new() -> Self {
+        CrawlerBuilder {
+            seeds: Vec::new(),
+            policy: Policy::default(),
+            retry: None,
+            scope: Scope::default(),
+            max_depth: None,
+            traps: TrapLimits::default(),
+            frontier: MemoryFrontier::fifo(),
+            obey_robots: true,
+            user_agent: DEFAULT_USER_AGENT.to_owned(),
+            sitemaps: Sitemaps::None,
+            handler: None,
+            fetcher: None,
+            http: HttpFetch::builder(),
+            status_policy: StatusPolicy::default(),
+            timeout: DEFAULT_TIMEOUT,
+            state: StateMap::new(),
+        }
+    }
+
+    /// Adds a URL to begin with. One that cannot be used is an error of
+    /// [`build`](Self::build).
+    pub fn seed(mut self, url: impl AsRef<str>) -> Self {
+        self.seeds.push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
+        self
+    }
+
+    /// Adds URLs to begin with.
+    pub fn seeds<I>(mut self, urls: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        for url in urls {
+            self = self.seed(url);
+        }
+        self
+    }
+
+    /// Adds a request to begin with.
+    pub fn seed_request(mut self, request: Request) -> Self {
+        self.seeds.push(Ok(request));
+        self
+    }
+
+    /// Sets pace and bounds.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets how often a request is tried again, with the delays of
+    /// [`RetryPolicy::new`], instead of what the policy says.
+    pub fn retry(self, max_retries: u32) -> Self {
+        self.retry_with(RetryPolicy::new(max_retries))
+    }
+
+    /// Sets when and how often a request is tried again, instead of what the
+    /// policy says.
+    pub fn retry_with(mut self, retry: RetryPolicy) -> Self {
+        self.retry = Some(retry);
+        self
+    }
+
+    /// Sets which URLs belong to the crawl; by default those on the seeds'
+    /// hosts.
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Sets how many links away from a seed a page may be; 0 is the seeds alone.
+    pub fn max_depth(mut self, depth: u32) -> Self {
+        self.max_depth = Some(depth);
+        self
+    }
+
+    /// Sets what is taken for a trap.
+    pub fn traps(mut self, limits: TrapLimits) -> Self {
+        self.traps = limits;
+        self
+    }
+
+    /// Sets in which order queued requests are taken.
+    pub fn frontier(mut self, frontier: MemoryFrontier) -> Self {
+        self.frontier = frontier;
+        self
+    }
+
+    /// Sets whether robots.txt is asked for and obeyed (RFC 9309); it is by
+    /// default.
+    pub fn obey_robots(mut self, obey: bool) -> Self {
+        self.obey_robots = obey;
+        self
+    }
+
+    /// Sets the User-Agent header. Its product token names us in robots.txt.
+    pub fn user_agent(mut self, value: impl Into<String>) -> Self {
+        self.user_agent = value.into();
+        self
+    }
+
+    /// Sets which sitemaps are read; none are by default.
+    pub fn sitemaps(mut self, sitemaps: Sitemaps) -> Self {
+        self.sitemaps = sitemaps;
+        self
+    }
+
+    /// Sets what is done with each page: a closure or function of up to eight
+    /// [extractors](crate::extract), or a [`Router`](crate::handler::Router).
+    pub fn handler<Args, H>(mut self, handler: H) -> Self
+    where
+        H: IntoHandler<Args>,
+        H::Handler: Handler + 'static,
+    {
+        self.handler = Some(Arc::new(handler.into_handler()));
+        self
+    }
+
+    /// Sets what fetches, instead of [`HttpFetch`].
+    pub fn fetcher(mut self, fetcher: impl Fetch + 'static) -> Self {
+        self.fetcher = Some(Arc::new(fetcher));
+        self
+    }
+
+    /// Sets how [`HttpFetch`] fetches. Its User-Agent, timeout, number of
+    /// connections and the hosts of the seeds are set by the crawl.
+    pub fn http(mut self, http: HttpFetchBuilder) -> Self {
+        self.http = http;
+        self
+    }
+
+    /// Sets which statuses are failures.
+    pub fn status_policy(mut self, policy: StatusPolicy) -> Self {
+        self.status_policy = policy;
+        self
+    }
+
+    /// Sets how long a request may take in all: lookup, connection, headers
+    /// and body.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Gives handlers a value, which they reach through
+    /// [`State`](crate::extract::State).
+    pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.state.insert(value);
+        self
+    }
+
+    /// Builds the crawl. Nothing is fetched yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), naming what cannot be
+    /// used: a seed, a setting, a route of the handler.
+    pub fn build(self) -> Result<Crawler> {
+        let mut policy = self.policy;
+        if let Some(retry) = self.retry {
+            policy.retry = retry;
+        }
+        policy.validate()?;
+        let seeds: Vec<Request> = self.seeds.into_iter().collect::<Result<_>>()?;
+        let handler = self.handler.ok_or_else(|| Error::invalid("the crawl has no handler"))?;
+        handler.check(&self.state)?;
+        let mut scope = self.scope;
+        let mut http = self
+            .http
+            .user_agent(&self.user_agent)
+            .timeout(self.timeout)
+            .connections(policy.concurrency);
+        let mut seed_hosts = HashSet::new();
+        for seed in &seeds {
+            scope.add_seed(seed.url());
+            if seed_hosts.insert(uri::host_key(seed.url()).into_owned()) {
+                http = http.allow_host(uri::host_key(seed.url()));
+            }
+        }
+        let fetcher = match self.fetcher {
+            Some(fetcher) => fetcher,
+            None => Arc::new(http.build()?),
+        };
+        let services = Services::new(fetcher)
+            .with_status_policy(self.status_policy)
+            .with_timeout(self.timeout)
+            .with_max_redirects(policy.max_redirects)
+            .with_state(self.state);
+        let plan = Plan {
+            admit: Arc::new(Admit { scope, traps: self.traps, max_depth: self.max_depth }),
+            policy: Arc::new(policy),
+            frontier: self.frontier,
+            obey_robots: self.obey_robots,
+            product_token: product_token(&self.user_agent).to_owned(),
+            sitemaps: self.sitemaps,
+            seeds,
+            seed_hosts,
+            handler,
+            services,
+        };
+        Ok(Crawler {
+            plan: Arc::new(plan),
+            control: Arc::new(Control::default()),
+            events: Arc::new(Events::default()),
+            left: Mutex::new(None),
+        })
+    }
+}

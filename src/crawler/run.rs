@@ -1,0 +1,186 @@
+//! One run: threads are started as they are needed, the caller writes what
+//! they did, and everything is flushed before the run returns.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use log::warn;
+
+use super::admit::Admit;
+use super::builder::{Plan, Sitemaps};
+use super::engine::{Engine, EngineOptions};
+use super::event::Events;
+use super::pool::Pool;
+use super::stats::{RunEnd, Stats};
+use super::Control;
+use crate::admission::Admission;
+use crate::error::{Error, ErrorKind, Result};
+use crate::extract::{Context, Preview, Services};
+use crate::handler::{self, Handler};
+use crate::policy::Policy;
+use crate::request::{Method, Request, parse_url};
+
+/// Stack of a worker. Parsers keep no deep recursion on it, and handlers get
+/// as much as a thread of the standard library has on most systems.
+const STACK_BYTES: usize = 2 * 1024 * 1024;
+/// How many changes may be kept before workers wait for them to be written.
+const JOURNAL_LIMIT: usize = 16_384;
+/// How often what happened is written.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the threads of a run share.
+pub(super) struct Run {
+    pub(super) pool: Arc<Pool>,
+    pub(super) policy: Arc<Policy>,
+    pub(super) admit: Arc<Admit>,
+    pub(super) services: Arc<Services>,
+    pub(super) handler: Arc<dyn Handler>,
+    pub(super) fetch_only: Box<dyn Handler>,
+    pub(super) product_token: String,
+    pub(super) sitemaps: bool,
+    pub(super) seed_hosts: HashSet<String>,
+    pub(super) events: Arc<Events>,
+    /// Whether pages are remembered for a later pass.
+    pub(super) remembers: bool,
+}
+
+/// Answers handlers what would become of a link.
+struct Gate {
+    pool: Arc<Pool>,
+    admit: Arc<Admit>,
+}
+
+impl Preview for Gate {
+    fn preview(&self, request: &Request) -> Admission {
+        let candidate = self.admit.link(request.clone());
+        self.pool.with_engine(|engine| engine.preview(&candidate)).unwrap_or(Admission::Queued)
+    }
+}
+
+/// Runs a plan, from what an earlier run left, and leaves the rest.
+pub(super) fn run(
+    plan: &Plan,
+    control: &Control,
+    events: &Arc<Events>,
+    left: &mut Option<Engine>,
+) -> Result<Stats> {
+    let now = Instant::now();
+    let mut engine = left.take().filter(|engine| engine.pending() > 0).unwrap_or_else(|| {
+        let options = EngineOptions {
+            order: plan.frontier.order,
+            obey_robots: plan.obey_robots,
+            seeds_widen_scope: plan.admit.scope.is_of_seeds(),
+            max_query_variants: plan.admit.traps.max_query_variants,
+            journal: false,
+            seed: fastrand::u64(..),
+        };
+        Engine::new(Arc::clone(&plan.policy), options)
+    });
+    engine.begin_run(now);
+    for request in seeds(plan)? {
+        let _ = engine.push(request, now);
+    }
+    if control.stop.load(Ordering::SeqCst) {
+        engine.stop(RunEnd::Stopped, now);
+    }
+    let pool = Arc::new(Pool::new(engine, plan.policy.concurrency, JOURNAL_LIMIT));
+    let preview = Gate { pool: Arc::clone(&pool), admit: Arc::clone(&plan.admit) };
+    let services = plan.services.clone().with_preview(Arc::new(preview));
+    let run = Arc::new(Run {
+        pool: Arc::clone(&pool),
+        policy: Arc::clone(&plan.policy),
+        admit: Arc::clone(&plan.admit),
+        services: Arc::new(services),
+        handler: Arc::clone(&plan.handler),
+        fetch_only: Box::new(handler::boxed(|cx: Context| cx.response().map(drop))),
+        product_token: plan.product_token.clone(),
+        sitemaps: plan.sitemaps == Sitemaps::Discover,
+        seed_hosts: plan.seed_hosts.clone(),
+        events: Arc::clone(events),
+        remembers: false,
+    });
+    control.set_pool(Some(Arc::clone(&pool)));
+    // A stop that came just before the pool was in place.
+    if control.stop.load(Ordering::SeqCst) {
+        pool.stop(RunEnd::Stopped);
+    }
+    pool.enter_first();
+    run.spawn();
+    while !pool.wait_for_changes(COMMIT_INTERVAL).1 {}
+    let mut engine = pool.take_engine();
+    let stats = engine.end_run(Instant::now());
+    *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
+    control.wakes.store(pool.wakes(), Ordering::Relaxed);
+    control.set_pool(None);
+    let fatal = engine.take_fatal();
+    *left = Some(engine);
+    match fatal {
+        Some(error) => Err(error),
+        None => Ok(stats),
+    }
+}
+
+/// What a run begins with.
+fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
+    let mut seeds: Vec<_> = plan.seeds.iter().map(|seed| plan.admit.seed(seed.clone())).collect();
+    match &plan.sitemaps {
+        Sitemaps::None => {}
+        Sitemaps::Urls(urls) => {
+            for url in urls {
+                let request = Request::new(Method::Get, parse_url(url)?)
+                    .with_referrer(Some("".into()));
+                seeds.push(plan.admit.sitemap(request));
+            }
+        }
+        // Without robots.txt there is only the usual place.
+        Sitemaps::Discover if !plan.obey_robots => {
+            for seed in &plan.seeds {
+                let url = crate::uri::resolve(seed.url(), "/sitemap.xml")
+                    .ok_or_else(|| Error::invalid(format!("no sitemap for {}", seed.url())))?;
+                seeds.push(plan.admit.sitemap(Request::new(Method::Get, url)));
+            }
+        }
+        Sitemaps::Discover => {}
+    }
+    Ok(seeds)
+}
+
+impl Run {
+    /// Starts a thread, which the pool has counted in. If the system has none
+    /// left, the run goes on with those it has.
+    pub(super) fn spawn(self: &Arc<Self>) {
+        let run = Arc::clone(self);
+        let started = std::thread::Builder::new()
+            .name("canter-worker".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                // Handlers' panics are caught around each attempt. One that
+                // gets here is a fault of ours: it ends the run, and does not
+                // leave it waiting for this thread.
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run.work())) {
+                    let what = payload
+                        .downcast_ref::<&str>()
+                        .map(ToString::to_string)
+                        .or_else(|| payload.downcast_ref::<String>().cloned())
+                        .unwrap_or_default();
+                    let error = Error::new(ErrorKind::Worker)
+                        .with_message(format!("a worker of the crawl panicked: {what}"));
+                    run.pool.fail_worker(error);
+                }
+                run.pool.leave();
+            });
+        if let Err(error) = started {
+            warn!("a thread could not be started: {error}");
+            if self.pool.leave() {
+                self.pool.fail(
+                    Error::new(ErrorKind::Worker)
+                        .with_message("no thread could be started")
+                        .with_source(error),
+                );
+            }
+        }
+    }
+}

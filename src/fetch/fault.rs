@@ -1,0 +1,161 @@
+//! [`Fault`]: what goes wrong below ureq, carried through it unchanged, and
+//! the map from ureq's errors to this crate's kinds.
+//!
+//! Invariant: every failure of the client ends here as one [`Error`] with the
+//! kind of the table in [`crate::ErrorKind`]; none of them panics, and none
+//! names a password.
+
+use std::fmt;
+use std::io;
+
+use ureq::Error as Ureq;
+
+use crate::error::{Error, ErrorKind};
+
+/// A failure of this crate's own resolver, connector or transport.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// A kept connection turned out to be dead before a byte of the answer
+    /// came: the request was not answered and can be sent again.
+    Stale,
+    /// The address must not be connected to.
+    Refused(String),
+    /// The host's name could not be looked up.
+    Lookup(String),
+    /// The deadline passed while doing this.
+    Timeout(&'static str),
+    /// The connection could not be made, or broke off.
+    Connection(&'static str, io::Error),
+    /// The head of the answer is longer than this many bytes.
+    LongHead(usize),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Stale => f.write_str("the connection was closed while it was idle"),
+            Fault::Refused(why) | Fault::Lookup(why) => f.write_str(why),
+            Fault::Timeout(doing) => write!(f, "timed out {doing}"),
+            Fault::Connection(doing, error) => write!(f, "{doing}: {error}"),
+            Fault::LongHead(limit) => {
+                write!(f, "the head of the answer is over {limit} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Fault> for Ureq {
+    fn from(fault: Fault) -> Self {
+        Ureq::Other(Box::new(fault))
+    }
+}
+
+/// Unwraps what adapters have wrapped in an I/O error on its way up.
+fn unwrapped(error: Ureq) -> Ureq {
+    match error {
+        Ureq::Io(io) if io.get_ref().is_some_and(|inner| inner.is::<Ureq>()) => {
+            match io.into_inner().map(|inner| inner.downcast::<Ureq>()) {
+                Some(Ok(inner)) => unwrapped(*inner),
+                _ => Ureq::ConnectionFailed,
+            }
+        }
+        other => other,
+    }
+}
+
+/// Whether the request can be sent once more since nothing came of it.
+pub(super) fn is_stale(error: &Ureq) -> bool {
+    match error {
+        Ureq::Other(inner) => matches!(inner.downcast_ref(), Some(Fault::Stale)),
+        Ureq::Io(io) => io
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Ureq>())
+            .is_some_and(is_stale),
+        _ => false,
+    }
+}
+
+/// This crate's error for one of ureq's.
+pub(super) fn error_of(error: Ureq) -> Error {
+    let (kind, message) = match unwrapped(error) {
+        Ureq::Other(inner) => match inner.downcast::<Fault>() {
+            Ok(fault) => (fault.kind(), fault.to_string()),
+            Err(other) => (ErrorKind::Connect, other.to_string()),
+        },
+        Ureq::Timeout(_) => (ErrorKind::Timeout, "timed out".to_owned()),
+        Ureq::Io(error) => return io_error(&error),
+        // The peer spoke, but not HTTP as we can read it. Asking again would
+        // bring the same, so it is not retried as a transient failure is.
+        Ureq::Protocol(error) => (
+            ErrorKind::Invalid,
+            format!("the answer is not HTTP: {error}"),
+        ),
+        Ureq::LargeResponseHeader(_, limit) => {
+            (ErrorKind::Invalid, Fault::LongHead(limit).to_string())
+        }
+        Ureq::Http(error) => (
+            ErrorKind::Invalid,
+            format!("the request is not valid: {error}"),
+        ),
+        Ureq::BadUri(why) => (ErrorKind::Invalid, format!("the URL is not valid: {why}")),
+        Ureq::InvalidProxyUrl => (ErrorKind::Invalid, "the proxy URL is not valid".to_owned()),
+        Ureq::BodyExceedsLimit(limit) => (
+            ErrorKind::TooLarge,
+            format!("the body is over {limit} bytes"),
+        ),
+        other => (ErrorKind::Connect, other.to_string()),
+    };
+    Error::new(kind).with_message(message)
+}
+
+fn io_error(error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ErrorKind::Timeout,
+        _ => ErrorKind::Connect,
+    };
+    let message = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the connection was closed in mid-transfer".to_owned(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "timed out".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::new(kind).with_message(message)
+}
+
+impl Fault {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Fault::Refused(_) | Fault::LongHead(_) => ErrorKind::Invalid,
+            Fault::Timeout(_) => ErrorKind::Timeout,
+            Fault::Stale | Fault::Lookup(_) | Fault::Connection(..) => ErrorKind::Connect,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_keeps_its_kind_through_the_layers_of_ureq() {
+        let wrapped = Ureq::Io(Ureq::from(Fault::Timeout("connecting")).into_io());
+        let error = error_of(Ureq::Io(wrapped.into_io()));
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert_eq!(error.to_string(), "timed out connecting");
+
+        let stale = Ureq::Io(Ureq::from(Fault::Stale).into_io());
+        assert!(is_stale(&stale));
+        assert!(!is_stale(&Ureq::ConnectionFailed));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_http_is_not_retried_and_a_broken_transfer_is() {
+        let odd = error_of(Ureq::LargeResponseHeader(70_000, 65_536));
+        assert_eq!(odd.kind(), ErrorKind::Invalid);
+        let broken = error_of(Ureq::Io(io::ErrorKind::UnexpectedEof.into()));
+        assert_eq!(broken.kind(), ErrorKind::Connect);
+        let late = error_of(Ureq::Timeout(ureq::Timeout::Global));
+        assert_eq!(late.kind(), ErrorKind::Timeout);
+    }
+}

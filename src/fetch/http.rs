@@ -1,0 +1,342 @@
+//! [`HttpFetch`]: the fetcher over HTTP/1.1, with ureq.
+//!
+//! Invariant: one request on the wire for each call, but for the one repeat
+//! when a kept connection turns out to be dead; everything ends by the
+//! deadline; what is returned as a body is whole, or marked as truncated.
+//!
+//! ureq writes requests and reads answers. Around it this module brings its
+//! own resolver, connections and pool, and decodes bodies itself: ureq's own
+//! decoding believes the header, and its `gzip`, `brotli` and `charset`
+//! features are therefore not turned on here. Where another crate of the same
+//! program turns them on, ureq decodes such bodies before we see them.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use ureq::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
+use ureq::http::{self, Uri};
+use url::{Position, Url};
+
+use super::builder::HttpFetchBuilder;
+use super::coding::{self, coded_limit, codings, decode, too_large};
+use super::connector::{Dialer, GRACE};
+use super::fault::{error_of, is_stale};
+use super::media::TypeSet;
+use super::wire::OUTPUT_SIZE;
+use super::{Fetch, Response, credentials};
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{BodyLimit, Method, Request};
+
+/// Room for what a line of a request's head has beside its longest part: the
+/// method or name, the version and the line end.
+const LINE_ROOM: usize = 256;
+/// A body's buffer is made this large at most before its bytes are there.
+const MAX_RESERVED: u64 = 1024 * 1024;
+
+/// Fetches over HTTP/1.1 and TLS.
+///
+/// One value serves all threads of a crawl: they share its connections, its
+/// remembered names and, with the feature `cookies`, its cookies.
+///
+/// ```no_run
+/// use std::time::{Duration, Instant};
+/// use canter::Request;
+/// use canter::fetch::{Fetch, HttpFetch};
+///
+/// let fetch = HttpFetch::builder()
+///     .user_agent("examplebot/1.0 (+https://example.com/bot)")
+///     .timeout(Duration::from_secs(20))
+///     .build()?;
+/// let request = Request::get("https://example.com/")?;
+/// let response = fetch.fetch(&request, Instant::now() + Duration::from_secs(10))?;
+/// println!("{}: {} bytes", response.status(), response.body().len());
+/// # Ok::<(), canter::Error>(())
+/// ```
+///
+/// - Any status is a response; [`StatusPolicy`](super::StatusPolicy) judges it.
+///   Redirects are not followed.
+/// - A user name and a password in the URL are sent as `Authorization`, unless
+///   the request has a field of that name; they are in no message.
+/// - The body is decoded from `gzip`, `deflate` and, with the feature, `br`.
+///   A header that names a coding which the bytes do not have is not believed;
+///   in a coding that is not understood the body stays as it is, marked as
+///   [`undecoded`](Response::undecoded).
+/// - An address that is not public is refused with
+///   [`Invalid`](ErrorKind::Invalid) unless
+///   [`allow_private`](HttpFetchBuilder::allow_private) is on or its host is
+///   [named](HttpFetchBuilder::allow_host), also where a public name resolves
+///   to it.
+/// - An answer that is not HTTP, or whose head is over 64 KiB or 128 fields, is
+///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same.
+#[derive(Debug)]
+pub struct HttpFetch {
+    agent: ureq::Agent,
+    dialer: Dialer,
+    settings: Settings,
+}
+
+/// What the fetcher itself has to know of its settings.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) timeout: Duration,
+    pub(super) max_body: u64,
+    pub(super) types: Option<TypeSet>,
+    /// Bytes of the longest header value that every request has.
+    pub(super) longest_default: usize,
+}
+
+impl HttpFetch {
+    /// Starts from the defaults; see [`HttpFetchBuilder`].
+    pub fn builder() -> HttpFetchBuilder {
+        HttpFetchBuilder::default()
+    }
+
+    pub(super) fn new(agent: ureq::Agent, dialer: Dialer, settings: Settings) -> HttpFetch {
+        HttpFetch {
+            agent,
+            dialer,
+            settings,
+        }
+    }
+
+    /// How many connections are kept open at the moment without being used.
+    #[must_use]
+    pub fn idle_connections(&self) -> usize {
+        self.dialer.pool().len()
+    }
+
+    fn exchange(&self, request: &Request, started: Instant, deadline: Instant) -> Result<Response> {
+        if started >= deadline {
+            return Err(Error::new(ErrorKind::Timeout).with_message("timed out before it began"));
+        }
+        if self.dialer.is_proxied() {
+            let host = request.url().host_str().unwrap_or_default();
+            let checked = self.dialer.resolver().check_literal(host);
+            checked.map_err(|fault| error_of(fault.into()))?;
+        }
+        let head = Head::of(request)?;
+        let answer = self.answer(request, &head, deadline)?;
+        let response = self.response(request, answer)?;
+        Ok(response.with_elapsed(started.elapsed()))
+    }
+
+    /// Sends the request, a second time if a kept connection was dead.
+    fn answer(
+        &self,
+        request: &Request,
+        head: &Head,
+        deadline: Instant,
+    ) -> Result<http::Response<ureq::Body>> {
+        // What must not be done twice goes out on a new connection at once.
+        let mut fresh = request.method() == Method::Post;
+        loop {
+            match self.send(request, head, deadline, fresh) {
+                Err(error) if !fresh && is_stale(&error) => fresh = true,
+                result => return result.map_err(error_of),
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        request: &Request,
+        head: &Head,
+        deadline: Instant,
+        fresh: bool,
+    ) -> Result<http::Response<ureq::Body>, ureq::Error> {
+        let method = match request.method() {
+            Method::Get => http::Method::GET,
+            Method::Head => http::Method::HEAD,
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+        };
+        let mut message = http::Request::builder()
+            .method(method)
+            .uri(head.uri.clone());
+        if let Some(headers) = message.headers_mut() {
+            headers.clone_from(&head.headers);
+        }
+        let sends_body = matches!(request.method(), Method::Post | Method::Put);
+        if sends_body || !request.body().is_empty() {
+            let message = self.timed(message.body(request.body())?, head, deadline, fresh);
+            self.agent.run(message)
+        } else {
+            let message = self.timed(message.body(())?, head, deadline, fresh);
+            self.agent.run(message)
+        }
+    }
+
+    fn timed<B: ureq::AsSendBody>(
+        &self,
+        message: http::Request<B>,
+        head: &Head,
+        deadline: Instant,
+        fresh: bool,
+    ) -> http::Request<B> {
+        let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
+        let line = head.longest.max(self.settings.longest_default) + LINE_ROOM;
+        let mut config = self
+            .agent
+            .configure_request(message)
+            .timeout_global(Some(left))
+            .output_buffer_size(line.max(OUTPUT_SIZE));
+        if fresh {
+            // Our connector takes no kept connection then.
+            config = config.max_idle_age(Duration::ZERO);
+        }
+        config.build()
+    }
+
+    fn response(&self, request: &Request, answer: http::Response<ureq::Body>) -> Result<Response> {
+        let (parts, body) = answer.into_parts();
+        let status = parts.status.as_u16();
+        let limit = request.body_limit().unwrap_or(BodyLimit {
+            bytes: self.settings.max_body,
+            keep_start: false,
+        });
+        let mut response = Response::new(request.url().clone(), status);
+        let has_body = request.method() != Method::Head
+            && !matches!(status, 100..=199 | 204 | 304)
+            && body.content_length() != Some(0);
+        if has_body {
+            // A limit of the request's own means that this body is wanted.
+            if request.body_limit().is_none() && !self.wants(&parts.headers) {
+                // Dropped unread, which closes the connection: to drain a
+                // body that has no end would take for ever.
+                drop(body);
+                response = response.with_body_skipped(true);
+            } else {
+                let fields = parts.headers.get_all(CONTENT_ENCODING).iter();
+                let codings = codings(fields.map(HeaderValue::as_bytes));
+                let decoded = read_body(body, &codings, limit)?;
+                response = response
+                    .with_body(decoded.body)
+                    .with_truncated(decoded.truncated)
+                    .with_undecoded(decoded.undecoded);
+            }
+        }
+        let headers = parts.headers.iter();
+        Ok(response.with_headers(
+            headers
+                .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+                .collect(),
+        ))
+    }
+
+    fn wants(&self, headers: &HeaderMap) -> bool {
+        let Some(types) = &self.settings.types else {
+            return true;
+        };
+        let declared = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        types.wants(declared.unwrap_or_default())
+    }
+}
+
+impl Fetch for HttpFetch {
+    fn fetch(&self, request: &Request, deadline: Instant) -> Result<Response> {
+        let started = Instant::now();
+        let own = started.checked_add(self.settings.timeout);
+        let deadline = own.map_or(deadline, |own| own.min(deadline));
+        self.exchange(request, started, deadline).map_err(|error| {
+            let error = if error.kind() == ErrorKind::Timeout {
+                let message = format!(
+                    "{} after {:.1} s",
+                    error.message(),
+                    started.elapsed().as_secs_f64()
+                );
+                error.with_message(message)
+            } else {
+                error
+            };
+            error.with_url(credentials::without(request.url()))
+        })
+    }
+}
+
+fn read_body(
+    body: ureq::Body,
+    codings: &[coding::Coding],
+    limit: BodyLimit,
+) -> Result<coding::Decoded> {
+    let most = if codings.is_empty() {
+        limit.bytes
+    } else {
+        coded_limit(limit.bytes)
+    };
+    let announced = body.content_length();
+    if !limit.keep_start && announced.is_some_and(|length| length > most) {
+        return Err(too_large(limit.bytes));
+    }
+    let reserved = announced.unwrap_or(0).min(most).min(MAX_RESERVED);
+    let mut bytes = Vec::with_capacity(usize::try_from(reserved).unwrap_or(0));
+    let read = body
+        .into_reader()
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes);
+    read.map_err(|error| error_of(error.into()))?;
+    let over = bytes.len() as u64 > most;
+    if over && !limit.keep_start {
+        return Err(too_large(limit.bytes));
+    }
+    if over {
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    }
+    decode(bytes, codings, over, limit)
+}
+
+/// A request as it goes out, but for its body.
+struct Head {
+    uri: Uri,
+    headers: HeaderMap,
+    /// Bytes of its longest line, without the parts of [`LINE_ROOM`].
+    longest: usize,
+}
+
+impl Head {
+    fn of(request: &Request) -> Result<Head> {
+        let url = request.url();
+        let uri = uri_of(url)?;
+        let mut longest = uri
+            .path_and_query()
+            .map_or(0, |target| target.as_str().len());
+        let mut headers = HeaderMap::with_capacity(request.headers().len() + 8);
+        for (name, value) in request.headers() {
+            // The value may be a secret: it is not in the message.
+            let unsendable =
+                |what| Error::invalid(format!("the {what} of header {name:?} cannot be sent"));
+            let field = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unsendable("name"))?;
+            let content =
+                HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unsendable("value"))?;
+            longest = longest.max(name.len() + value.len());
+            headers.append(field, content);
+        }
+        if !headers.contains_key(AUTHORIZATION)
+            && let Some(credentials) = credentials::of_url(url)
+        {
+            longest = longest.max(credentials.len());
+            let value = HeaderValue::from_maybe_shared(credentials.into_bytes());
+            let value = value.map_err(|_| Error::invalid("the credentials cannot be sent"))?;
+            headers.append(AUTHORIZATION, value);
+        }
+        Ok(Head {
+            uri,
+            headers,
+            longest,
+        })
+    }
+}
+
+/// The URL as ureq takes it: without fragment and credentials.
+fn uri_of(url: &Url) -> Result<Uri> {
+    let plain = url.username().is_empty() && url.password().is_none();
+    let uri = if plain {
+        Uri::try_from(&url[..Position::AfterQuery])
+    } else {
+        let site = &url[..Position::BeforeUsername];
+        let rest = &url[Position::BeforeHost..Position::AfterQuery];
+        Uri::try_from(format!("{site}{rest}"))
+    };
+    uri.map_err(|error| Error::invalid(format!("the URL cannot be sent: {error}")))
+}

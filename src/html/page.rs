@@ -1,0 +1,277 @@
+//! [`Page`]: what a page says about itself and where it leads, from one pass
+//! over its text.
+
+use std::sync::OnceLock;
+
+use encoding_rs::Encoding;
+use html5gum::Tokenizer;
+use url::Url;
+
+use super::collect::{Collector, Wanted};
+use super::directives::{RobotsDirectives, product_token};
+use super::emitter::Emitter;
+use super::links::{Link, References, Resolved};
+use crate::uri;
+
+/// What [`Page::parse`] gathers besides title, description, canonical URL,
+/// language, robots directives and links.
+///
+/// ```
+/// use canter::html::PageOptions;
+/// let options = PageOptions::new().metas(true).text(true).agent("canter");
+/// # let _ = options;
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "options do nothing until a page is parsed with them"]
+pub struct PageOptions {
+    metas: bool,
+    text: bool,
+    agent: Option<String>,
+}
+
+impl PageOptions {
+    /// Nothing besides.
+    pub fn new() -> Self {
+        PageOptions::default()
+    }
+
+    /// Whether every `meta` is kept for [`Page::meta`].
+    pub fn metas(mut self, keep: bool) -> Self {
+        self.metas = keep;
+        self
+    }
+
+    /// Whether the visible text is kept for [`Page::text`].
+    pub fn text(mut self, keep: bool) -> Self {
+        self.text = keep;
+        self
+    }
+
+    /// Our product token, or a user-agent string that starts with it:
+    /// directives in a `meta` of that name count as well.
+    pub fn agent(mut self, agent: &str) -> Self {
+        self.agent = Some(product_token(agent).to_owned());
+        self
+    }
+}
+
+/// A page that has been read.
+///
+/// ```
+/// use canter::{Url, html::{Page, PageOptions}};
+/// let url = Url::parse("http://example.com/shop/").unwrap();
+/// let html = "<html lang=en><title> A  shop </title><base href=/new/><a href=1>One</a>";
+/// let page = Page::parse(html, &url, encoding_rs::UTF_8, &PageOptions::new());
+/// assert_eq!(page.title(), Some("A shop"));
+/// assert_eq!(page.lang(), Some("en"));
+/// assert_eq!(page.links()[0].url.as_str(), "http://example.com/new/1");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Page {
+    base: Url,
+    encoding: &'static Encoding,
+    title: Option<String>,
+    description: Option<String>,
+    canonical: Option<Url>,
+    lang: Option<String>,
+    robots: RobotsDirectives,
+    metas: Vec<(String, String)>,
+    text: Option<String>,
+    references: References,
+    // Resolving costs about as much as reading the page, and not every handler
+    // wants the links.
+    resolved: OnceLock<Resolved>,
+}
+
+impl Page {
+    /// Reads a page as browsers do with scripting off (WHATWG HTML section
+    /// 13.2). There is no invalid page. `url` is where the page was found, and
+    /// `encoding` what its bytes were in, which its links' queries are in too.
+    #[must_use]
+    pub fn parse(
+        html: &str,
+        url: &Url,
+        encoding: &'static Encoding,
+        options: &PageOptions,
+    ) -> Self {
+        let wanted = Wanted {
+            links: true,
+            head: true,
+            metas: options.metas,
+            text: options.text,
+        };
+        let mut collected = Collector::new(wanted, options.agent.clone());
+        read(html, &mut collected);
+        let base = base_url(url, collected.base.as_deref(), encoding);
+        Page {
+            title: collected.title(),
+            canonical: collected
+                .canonical
+                .as_deref()
+                .filter(|href| !href.trim_ascii().is_empty())
+                .and_then(|href| uri::resolve_with_encoding(&base, href, encoding)),
+            text: collected.take_text(),
+            base,
+            encoding,
+            description: collected.description,
+            lang: collected
+                .lang
+                .map(|lang| lang.trim_ascii().to_owned())
+                .filter(|lang| !lang.is_empty()),
+            robots: collected.robots,
+            metas: collected.metas,
+            references: collected.references,
+            resolved: OnceLock::new(),
+        }
+    }
+
+    /// What relative links are resolved against: the page's own URL or what
+    /// its first `base href` makes of it (WHATWG HTML section 4.2.3).
+    #[must_use]
+    pub fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// The text of the first `title`, white space collapsed. Never empty.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// The content of the first `meta name=description` that has any, white
+    /// space collapsed.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// The target of the first `link rel=canonical` (RFC 6596).
+    #[must_use]
+    pub fn canonical(&self) -> Option<&Url> {
+        self.canonical.as_ref()
+    }
+
+    /// The language that the `html` element names, as it is written.
+    #[must_use]
+    pub fn lang(&self) -> Option<&str> {
+        self.lang.as_deref()
+    }
+
+    /// What the page asks crawlers not to do, by its `meta name=robots` and
+    /// those that name the agent of the options.
+    #[must_use]
+    pub fn robots(&self) -> RobotsDirectives {
+        self.robots
+    }
+
+    /// The links in document order, each URL once. Resolved when first asked
+    /// for.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.resolved().links
+    }
+
+    /// How many different references on the page are no URL.
+    #[must_use]
+    pub fn malformed_links(&self) -> usize {
+        self.resolved().malformed
+    }
+
+    /// The content of the first `meta` with that name or property, whatever
+    /// its case, such as `og:title`. Needs [`PageOptions::metas`].
+    #[must_use]
+    pub fn meta(&self, name: &str) -> Option<&str> {
+        self.metas()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, content)| content)
+    }
+
+    /// Every name or property of a `meta` with its content, in document order.
+    /// Needs [`PageOptions::metas`].
+    pub fn metas(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.metas
+            .iter()
+            .map(|(name, content)| (name.as_str(), content.as_str()))
+    }
+
+    /// The visible text, as [`visible_text`] gives it. Needs
+    /// [`PageOptions::text`].
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    fn resolved(&self) -> &Resolved {
+        self.resolved.get_or_init(|| {
+            self.references
+                .resolve(&self.base, self.encoding, self.robots.nofollow)
+        })
+    }
+}
+
+/// The links of a page at `base`: anchors, areas, frames and refreshes, in
+/// document order, each URL once. Queries are read as UTF-8; see
+/// [`Page::parse`] for pages in other encodings.
+///
+/// The page is read as browsers read it with scripting off. A link of a page
+/// whose `meta name=robots` says `nofollow` or `none` is `nofollow` too.
+///
+/// ```
+/// use canter::{Url, html::page_links};
+/// let base = Url::parse("http://example.com/dir/").unwrap();
+/// let links = page_links("<a href=a>1</a><!-- <a href=b> --><a href='?x=1&amp;y' rel=nofollow>", &base);
+/// assert_eq!(links[0].url.as_str(), "http://example.com/dir/a");
+/// assert_eq!(links[1].url.as_str(), "http://example.com/dir/?x=1&y");
+/// assert!(links[1].nofollow);
+/// ```
+#[must_use]
+pub fn page_links(html: &str, base: &Url) -> Vec<Link> {
+    let wanted = Wanted {
+        links: true,
+        ..Wanted::default()
+    };
+    let mut collected = Collector::new(wanted, None);
+    read(html, &mut collected);
+    let encoding = encoding_rs::UTF_8;
+    let base = base_url(base, collected.base.as_deref(), encoding);
+    collected
+        .references
+        .resolve(&base, encoding, collected.robots.nofollow)
+        .links
+}
+
+/// The text of a page that a reader sees. Blocks, table rows and `br` end
+/// lines, cells are set apart by tabs, and other white space is collapsed but
+/// for `pre`. Scripts, style sheets, templates, `noscript`, form lists, the
+/// fallbacks of embedded content, alternative texts and hidden elements are
+/// left out.
+///
+/// ```
+/// use canter::html::visible_text;
+/// let html = "<title>T</title><h1>Tea &amp; cake</h1><script>x()</script><p>At  <b>four</b>.";
+/// assert_eq!(visible_text(html), "Tea & cake\nAt four.");
+/// ```
+#[must_use]
+pub fn visible_text(html: &str) -> String {
+    let wanted = Wanted {
+        text: true,
+        ..Wanted::default()
+    };
+    let mut collected = Collector::new(wanted, None);
+    read(html, &mut collected);
+    collected.take_text().unwrap_or_default()
+}
+
+fn read(html: &str, collector: &mut Collector) {
+    let html = html.strip_prefix('\u{FEFF}').unwrap_or(html);
+    let tokenizer = Tokenizer::new_with_emitter(html, Emitter::new(collector));
+    let Ok(()) = tokenizer.finish();
+}
+
+/// The document base URL (WHATWG HTML section 2.4.1): a base that is no URL,
+/// or a `data:` or `javascript:` one, does not count.
+fn base_url(url: &Url, href: Option<&str>, encoding: &'static Encoding) -> Url {
+    href.and_then(|href| uri::join(url, href, encoding))
+        .filter(|base| !matches!(base.scheme(), "data" | "javascript"))
+        .unwrap_or_else(|| url.clone())
+}

@@ -1,0 +1,489 @@
+//! [`Tree`]: as much of the standard's tree construction (WHATWG HTML section
+//! 13.2.6, scripting off) as decides which tags are elements of the page and
+//! how the text behind them is read.
+//!
+//! No tree is built. Ordinary content costs nothing but a look at the tag; a
+//! stack of open elements is kept only inside templates, SVG and `MathML`. Its
+//! depth is bounded, so that a page takes time in proportion to its length.
+
+use html5gum::State;
+
+use super::tag::{Attr, AttrSet, Name, Tag};
+
+/// The deepest stack that is kept: browsers flatten what is nested deeper.
+const MAX_DEPTH: usize = 512;
+
+/// Attributes that tree construction itself looks at.
+const FONT: AttrSet = AttrSet::of(&[Attr::Color, Attr::Face, Attr::Size]);
+const ANNOTATION: AttrSet = AttrSet::of(&[Attr::Encoding]);
+const INPUT: AttrSet = AttrSet::of(&[Attr::Type]);
+
+/// A tag as tree construction sees it.
+pub(super) struct Token<'a> {
+    pub(super) tag: Tag,
+    pub(super) name: &'a Name,
+    pub(super) attrs: AttrSet,
+    /// The value of `type` or `encoding`, whichever the element has.
+    pub(super) value: &'a [u8],
+    pub(super) self_closing: bool,
+}
+
+/// What becomes of a start tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// An HTML element of the page.
+    Html,
+    /// An element of the page in the SVG or `MathML` namespace.
+    Foreign,
+    /// No element of the page: the parser ignores it, or it is in a template.
+    Nowhere,
+}
+
+/// The answer to a start tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verdict {
+    pub(super) place: Place,
+    /// How the tokenizer must go on, if not as before.
+    pub(super) state: Option<State>,
+    /// The body so far is thrown away: a frameset takes its place.
+    pub(super) replaces_body: bool,
+}
+
+impl Verdict {
+    const fn of(place: Place) -> Self {
+        Verdict {
+            place,
+            state: None,
+            replaces_body: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Everything up to the body.
+    Head,
+    Body,
+    /// In framesets, nested this deep.
+    Frameset(u32),
+    AfterFrameset,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Namespace {
+    Svg,
+    MathMl,
+}
+
+/// What HTML content a foreign element may have (13.2.6, "integration points").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Foreign,
+    Html,
+    /// HTML but for two elements of `MathML`.
+    MathText,
+    /// Nothing of HTML but an `svg` element.
+    Annotation,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Node {
+    Html(Tag, Name),
+    Template,
+    Foreign(Namespace, Inside, Name),
+}
+
+/// The state of tree construction between two tokens.
+#[derive(Debug)]
+pub(super) struct Tree {
+    mode: Mode,
+    may_have_frames: bool,
+    /// Set while the tokenizer reads the text of such an element.
+    raw: Option<Tag>,
+    templates: usize,
+    /// From the outermost template, `svg` or `math` inwards; else empty.
+    open: Vec<Node>,
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Tree {
+            mode: Mode::Head,
+            may_have_frames: true,
+            raw: None,
+            templates: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// Attributes that [`start`](Self::start) needs to see.
+    #[inline]
+    pub(super) fn wanted(tag: Tag) -> AttrSet {
+        match tag {
+            Tag::Font => FONT,
+            Tag::AnnotationXml => ANNOTATION,
+            Tag::Input => INPUT,
+            _ => AttrSet::NONE,
+        }
+    }
+
+    /// The element whose text is being read as such, without markup.
+    #[inline]
+    pub(super) fn raw(&self) -> Option<Tag> {
+        self.raw
+    }
+
+    /// Whether an end tag can make a difference.
+    #[inline]
+    pub(super) fn wants_ends(&self) -> bool {
+        self.raw.is_some() || !self.open.is_empty() || matches!(self.mode, Mode::Frameset(_))
+    }
+
+    /// Whether text here belongs to the page.
+    #[inline]
+    pub(super) fn has_text(&self) -> bool {
+        self.templates == 0 && matches!(self.mode, Mode::Head | Mode::Body)
+    }
+
+    /// Whether the body has begun.
+    #[inline]
+    pub(super) fn in_body(&self) -> bool {
+        self.mode != Mode::Head
+    }
+
+    /// Whether the open element is foreign, so that CDATA sections are text.
+    #[inline]
+    pub(super) fn in_foreign(&self) -> bool {
+        matches!(self.open.last(), Some(Node::Foreign(..)))
+    }
+
+    /// Takes in text outside of raw-text elements.
+    #[inline]
+    pub(super) fn text(&mut self, text: &[u8]) {
+        if self.may_have_frames || self.mode == Mode::Head {
+            self.text_may_begin_body(text);
+        }
+    }
+
+    fn text_may_begin_body(&mut self, text: &[u8]) {
+        let counts = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0C' | b'\0');
+        if self.raw.is_none() && self.has_text() && text.iter().any(counts) {
+            self.mode = Mode::Body;
+            self.may_have_frames = false;
+        }
+    }
+
+    /// Takes in a start tag.
+    #[inline]
+    pub(super) fn start(&mut self, token: &Token<'_>) -> Verdict {
+        let verdict = if self.open.is_empty() {
+            self.html_start(token)
+        } else {
+            self.start_in_stack(token)
+        };
+        if verdict.state.is_some() {
+            self.raw = Some(token.tag);
+        }
+        verdict
+    }
+
+    fn start_in_stack(&mut self, token: &Token<'_>) -> Verdict {
+        let (namespace, as_html) = match self.open.last() {
+            None | Some(Node::Html(..) | Node::Template) => return self.html_start(token),
+            Some(Node::Foreign(namespace, inside, _)) => (
+                *namespace,
+                match inside {
+                    Inside::Foreign => false,
+                    Inside::Html => true,
+                    Inside::MathText => !matches!(token.tag, Tag::Mglyph | Tag::Malignmark),
+                    Inside::Annotation => token.tag == Tag::Svg,
+                },
+            ),
+        };
+        let breaks_out =
+            token.tag.breaks_out() || (token.tag == Tag::Font && !token.attrs.is_empty());
+        if as_html {
+            self.html_start(token)
+        } else if breaks_out {
+            self.leave_foreign();
+            self.html_start(token)
+        } else {
+            if !token.self_closing {
+                self.push_foreign(namespace, token);
+            }
+            Verdict::of(self.place_or_nowhere(Place::Foreign))
+        }
+    }
+
+    fn place_or_nowhere(&self, place: Place) -> Place {
+        if self.templates == 0 {
+            place
+        } else {
+            Place::Nowhere
+        }
+    }
+
+    #[inline]
+    fn html_start(&mut self, token: &Token<'_>) -> Verdict {
+        match self.mode {
+            Mode::Body => self.body_start(token),
+            Mode::Head => self.head_start(token),
+            Mode::Frameset(depth) => {
+                match token.tag {
+                    Tag::Noframes => return self.raw_text(State::RawText),
+                    Tag::Frameset => self.mode = Mode::Frameset(depth.saturating_add(1)),
+                    Tag::Frame | Tag::Html => {}
+                    _ => return Verdict::of(Place::Nowhere),
+                }
+                Verdict::of(Place::Html)
+            }
+            Mode::AfterFrameset => match token.tag {
+                Tag::Noframes => self.raw_text(State::RawText),
+                _ => Verdict::of(Place::Nowhere),
+            },
+        }
+    }
+
+    fn head_start(&mut self, token: &Token<'_>) -> Verdict {
+        if self.templates > 0 {
+            return self.body_start(token);
+        }
+        match token.tag {
+            Tag::Html
+            | Tag::Head
+            | Tag::Base
+            | Tag::Basefont
+            | Tag::Bgsound
+            | Tag::Link
+            | Tag::Meta
+            | Tag::Noscript => Verdict::of(Place::Html),
+            Tag::Title | Tag::Style | Tag::Script | Tag::Noframes | Tag::Template => {
+                self.body_start(token)
+            }
+            Tag::Frameset => {
+                self.mode = Mode::Frameset(1);
+                Verdict::of(Place::Html)
+            }
+            _ => {
+                self.mode = Mode::Body;
+                self.may_have_frames &= token.tag != Tag::Body;
+                self.body_start(token)
+            }
+        }
+    }
+
+    #[inline]
+    fn body_start(&mut self, token: &Token<'_>) -> Verdict {
+        let state = match token.tag {
+            Tag::Title | Tag::Textarea => State::RcData,
+            Tag::Style | Tag::Xmp | Tag::Iframe | Tag::Noembed | Tag::Noframes => State::RawText,
+            Tag::Script => State::ScriptData,
+            Tag::Plaintext => State::PlainText,
+            _ => return self.body_element(token),
+        };
+        self.may_have_frames &= !token.tag.rules_out_frames();
+        self.raw_text(state)
+    }
+
+    fn raw_text(&self, state: State) -> Verdict {
+        Verdict {
+            state: Some(state),
+            ..Verdict::of(self.place_or_nowhere(Place::Html))
+        }
+    }
+
+    #[inline]
+    fn body_element(&mut self, token: &Token<'_>) -> Verdict {
+        let place = self.place_or_nowhere(Place::Html);
+        match token.tag {
+            Tag::Frameset => return self.frameset_in_body(),
+            Tag::Frame | Tag::Head => return Verdict::of(Place::Nowhere),
+            Tag::Template => {
+                self.push(Node::Template);
+                self.templates += 1;
+                self.may_have_frames = false;
+                return Verdict::of(Place::Nowhere);
+            }
+            Tag::Svg | Tag::Math => {
+                if !token.self_closing {
+                    let svg = token.tag == Tag::Svg;
+                    let namespace = if svg {
+                        Namespace::Svg
+                    } else {
+                        Namespace::MathMl
+                    };
+                    self.push(Node::Foreign(namespace, Inside::Foreign, *token.name));
+                }
+                return Verdict::of(self.place_or_nowhere(Place::Foreign));
+            }
+            _ => {}
+        }
+        if self.may_have_frames {
+            let hidden_input =
+                token.tag == Tag::Input && token.value.eq_ignore_ascii_case(b"hidden");
+            self.may_have_frames = !token.tag.rules_out_frames()
+                && token.tag != Tag::Body
+                && (token.tag != Tag::Input || hidden_input);
+        }
+        if self.open.len() > self.templates {
+            self.open_html(token);
+        }
+        Verdict::of(place)
+    }
+
+    fn frameset_in_body(&mut self) -> Verdict {
+        if !self.may_have_frames || self.templates > 0 {
+            return Verdict::of(Place::Nowhere);
+        }
+        self.open.clear();
+        self.mode = Mode::Frameset(1);
+        Verdict {
+            replaces_body: true,
+            ..Verdict::of(Place::Html)
+        }
+    }
+
+    /// Keeps track of HTML elements inside of foreign ones.
+    fn open_html(&mut self, token: &Token<'_>) {
+        if token.tag.closes_p() {
+            let above = |node: &Node| matches!(node, Node::Html(tag, _) if *tag != Tag::Button);
+            let from = self.open.iter().rposition(|node| !above(node));
+            let from = from.map_or(0, |at| at + 1);
+            let open_p = |node: &Node| matches!(node, Node::Html(Tag::P, _));
+            if let Some(at) = self.open[from..].iter().rposition(open_p) {
+                self.open.truncate(from + at);
+            }
+        }
+        if !token.tag.is_void() && !matches!(token.tag, Tag::Html | Tag::Body) {
+            self.push(Node::Html(token.tag, *token.name));
+        }
+    }
+
+    fn push_foreign(&mut self, namespace: Namespace, token: &Token<'_>) {
+        let html_annotation = || {
+            [&b"text/html"[..], b"application/xhtml+xml"]
+                .iter()
+                .any(|kind| token.value.eq_ignore_ascii_case(kind))
+        };
+        let inside = match (namespace, token.tag) {
+            (Namespace::Svg, Tag::ForeignObject | Tag::Desc | Tag::Title) => Inside::Html,
+            (Namespace::MathMl, Tag::Mi | Tag::Mo | Tag::Mn | Tag::Ms | Tag::Mtext) => {
+                Inside::MathText
+            }
+            (Namespace::MathMl, Tag::AnnotationXml) if html_annotation() => Inside::Html,
+            (Namespace::MathMl, Tag::AnnotationXml) => Inside::Annotation,
+            _ => Inside::Foreign,
+        };
+        self.push(Node::Foreign(namespace, inside, *token.name));
+    }
+
+    fn push(&mut self, node: Node) {
+        if self.open.len() >= MAX_DEPTH
+            && let Some(Node::Template) = self.open.pop()
+        {
+            self.templates -= 1;
+        }
+        self.open.push(node);
+    }
+
+    /// Closes foreign elements up to one that may have HTML content.
+    fn leave_foreign(&mut self) {
+        while let Some(Node::Foreign(_, Inside::Foreign | Inside::Annotation, _)) = self.open.last()
+        {
+            self.open.pop();
+        }
+    }
+
+    /// Takes in an end tag.
+    #[inline]
+    pub(super) fn end(&mut self, tag: Tag, name: &Name) {
+        if self.raw.take().is_some() {
+            return;
+        }
+        if let Mode::Frameset(depth) = self.mode {
+            if tag == Tag::Frameset {
+                self.mode = match depth {
+                    ..=1 => Mode::AfterFrameset,
+                    _ => Mode::Frameset(depth - 1),
+                };
+            }
+        } else if !self.open.is_empty() {
+            self.end_in_stack(tag, name);
+        }
+    }
+
+    fn end_in_stack(&mut self, tag: Tag, name: &Name) {
+        if self.in_foreign() {
+            if matches!(tag, Tag::Br | Tag::P) {
+                self.leave_foreign();
+                return;
+            }
+            // The nearest of that name in the run of foreign elements on top.
+            let mut at = self.open.len();
+            while at > 0
+                && let Node::Foreign(_, _, other) = &self.open[at - 1]
+            {
+                at -= 1;
+                if other == name {
+                    self.open.truncate(at);
+                    return;
+                }
+            }
+        }
+        self.html_end(tag, name);
+    }
+
+    fn html_end(&mut self, tag: Tag, name: &Name) {
+        if tag == Tag::Template {
+            let template = |node: &Node| matches!(node, Node::Template);
+            if let Some(at) = self.open.iter().rposition(template) {
+                self.open.truncate(at);
+                self.templates -= 1;
+            }
+            return;
+        }
+        for at in (0..self.open.len()).rev() {
+            match &self.open[at] {
+                Node::Foreign(_, Inside::Foreign, _) => {}
+                Node::Template | Node::Foreign(..) => return,
+                Node::Html(_, other) if other == name => {
+                    self.open.truncate(at);
+                    return;
+                }
+                Node::Html(other, _) => {
+                    let fence = if tag.closes_inner() {
+                        is_scope(*other)
+                    } else {
+                        other.is_special()
+                    };
+                    if fence {
+                        return;
+                    }
+                }
+            }
+        }
+        // What is open outside is not known. An end tag of HTML that turns up
+        // in foreign content is nearly always the end of what surrounds it.
+        let outside = tag != Tag::Other
+            && !tag.is_void()
+            && !matches!(tag, Tag::Html | Tag::Head | Tag::Body);
+        if outside {
+            self.open.clear();
+        }
+    }
+}
+
+/// Whether an end tag does not look past this element (13.2.4.2, "in scope").
+fn is_scope(tag: Tag) -> bool {
+    matches!(
+        tag,
+        Tag::Applet
+            | Tag::Caption
+            | Tag::Table
+            | Tag::Td
+            | Tag::Th
+            | Tag::Marquee
+            | Tag::Object
+            | Tag::Select
+    )
+}
