@@ -77,7 +77,6 @@ impl fmt::Display for SkipReason {
 
 /// What becomes of a URL that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use]
 #[non_exhaustive]
 pub enum Admission {
     /// It is queued; within a handler, with the handler's success.

@@ -28,6 +28,7 @@ pub use admission::{Admission, SkipReason};
 pub use crawler::{Crawler, CrawlerBuilder, Event, RunEnd, Sitemaps, Stats, StopHandle, Waiting};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use frontier::{MemoryFrontier, Scope, TrapLimits};
+pub use handler::Router;
 pub use outcome::{IntoOutcome, Outcome, TagScope};
 pub use policy::{HostRule, Policy, PolicyBuilder, RetryAfterScope, RetryPolicy};
 pub use request::{BodyLimit, Hop, Method, Purpose, Request, Tag, parse_url};

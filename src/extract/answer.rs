@@ -34,7 +34,10 @@ impl Detour {
         match self {
             Detour::Redirected { status, target } => Error::new(ErrorKind::Rejected)
                 .with_status(*status)
-                .with_message(format!("redirected to {}", uri::without_credentials(target))),
+                .with_message(format!(
+                    "redirected to {}",
+                    uri::without_credentials(target)
+                )),
             Detour::Unchanged => Error::new(ErrorKind::Rejected)
                 .with_status(NOT_MODIFIED)
                 .with_message("the page has not changed"),
@@ -88,8 +91,12 @@ fn target(request: &Request, response: &Response, max_redirects: usize) -> Resul
     let Some(location) = response.header_bytes("location") else {
         return Err(rejected("redirect without a location".to_owned()));
     };
-    let target = uri::resolve_location(response.url(), location)
-        .ok_or_else(|| rejected(format!("redirect to {}, which is no web address", quoted(location))))?;
+    let target = uri::resolve_location(response.url(), location).ok_or_else(|| {
+        rejected(format!(
+            "redirect to {}, which is no web address",
+            quoted(location)
+        ))
+    })?;
     if request.hops().len() >= max_redirects {
         return Err(rejected(format!(
             "too many redirects: {} led here, and the next is to {}",

@@ -246,7 +246,9 @@ impl<T> Deref for Json<T> {
 impl<T: DeserializeOwned> FromContext for Json<T> {
     fn from_context(cx: &Context) -> Result<Self> {
         let response = cx.response()?;
-        read_json(&response).map(Json).map_err(|error| cx.locate(error))
+        read_json(&response)
+            .map(Json)
+            .map_err(|error| cx.locate(error))
     }
 }
 

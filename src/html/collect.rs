@@ -98,11 +98,6 @@ impl Collector {
     }
 
     #[inline]
-    pub(super) fn wants_ends(&self) -> bool {
-        self.wants_text()
-    }
-
-    #[inline]
     pub(super) fn start(
         &mut self,
         tag: Tag,

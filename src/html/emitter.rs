@@ -214,11 +214,11 @@ impl html5gum::Emitter for Emitter<'_> {
             self.end_attribute();
             return self.start_tag();
         }
-        if self.tree.wants_ends() || self.collector.wants_ends() {
-            let tag = self.tag();
-            let raw = self.tree.raw();
-            self.tree.end(tag, &self.name);
-            self.collector.end(tag, &self.name, raw.is_some());
+        let tag = self.tag();
+        let was_raw = self.tree.raw().is_some();
+        self.tree.end(tag, &self.name);
+        if self.collector.wants_text() {
+            self.collector.end(tag, &self.name, was_raw);
         }
         None
     }

@@ -76,6 +76,8 @@ macro_rules! tags {
         pub(super) enum Tag { Other, $($tag,)* }
 
         impl Tag {
+            pub(super) const COUNT: usize = [Tag::Other, $(Tag::$tag,)*].len();
+
             pub(super) fn from_name(name: &[u8]) -> Tag {
                 match name {
                     $($name => Tag::$tag,)*

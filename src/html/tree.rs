@@ -103,6 +103,9 @@ pub(super) struct Tree {
     templates: usize,
     /// From the outermost template, `svg` or `math` inwards; else empty.
     open: Vec<Node>,
+    /// How many of each element are open around those, near enough: elements
+    /// that end without an end tag are taken for open.
+    around: [u16; Tag::COUNT],
 }
 
 impl Tree {
@@ -113,6 +116,7 @@ impl Tree {
             raw: None,
             templates: 0,
             open: Vec::new(),
+            around: [0; Tag::COUNT],
         }
     }
 
@@ -131,12 +135,6 @@ impl Tree {
     #[inline]
     pub(super) fn raw(&self) -> Option<Tag> {
         self.raw
-    }
-
-    /// Whether an end tag can make a difference.
-    #[inline]
-    pub(super) fn wants_ends(&self) -> bool {
-        self.raw.is_some() || !self.open.is_empty() || matches!(self.mode, Mode::Frameset(_))
     }
 
     /// Whether text here belongs to the page.
@@ -325,7 +323,10 @@ impl Tree {
                 && token.tag != Tag::Body
                 && (token.tag != Tag::Input || hidden_input);
         }
-        if self.open.len() > self.templates {
+        if self.open.is_empty() {
+            let count = &mut self.around[token.tag as usize];
+            *count = count.saturating_add(u16::from(!token.tag.is_void()));
+        } else if self.open.len() > self.templates {
             self.open_html(token);
         }
         Verdict::of(place)
@@ -400,6 +401,9 @@ impl Tree {
         if self.raw.take().is_some() {
             return;
         }
+        if tag == Tag::Br && self.templates == 0 {
+            self.end_br();
+        }
         if let Mode::Frameset(depth) = self.mode {
             if tag == Tag::Frameset {
                 self.mode = match depth {
@@ -407,8 +411,19 @@ impl Tree {
                     _ => Mode::Frameset(depth - 1),
                 };
             }
-        } else if !self.open.is_empty() {
+        } else if self.open.is_empty() {
+            let count = &mut self.around[tag as usize];
+            *count = count.saturating_sub(1);
+        } else {
             self.end_in_stack(tag, name);
+        }
+    }
+
+    /// `</br>` is read as `<br>`.
+    fn end_br(&mut self) {
+        if matches!(self.mode, Mode::Head | Mode::Body) {
+            self.mode = Mode::Body;
+            self.may_have_frames = false;
         }
     }
 
@@ -462,12 +477,9 @@ impl Tree {
                 }
             }
         }
-        // What is open outside is not known. An end tag of HTML that turns up
-        // in foreign content is nearly always the end of what surrounds it.
-        let outside = tag != Tag::Other
-            && !tag.is_void()
-            && !matches!(tag, Tag::Html | Tag::Head | Tag::Body);
-        if outside {
+        let around = &mut self.around[tag as usize];
+        if *around > 0 && !matches!(tag, Tag::Other | Tag::Html | Tag::Body) {
+            *around -= 1;
             self.open.clear();
         }
     }
