@@ -433,7 +433,12 @@ impl Engine {
     /// URLs that are queued or in flight.
     #[must_use]
     pub fn pending(&self) -> u64 {
-        self.counts.pending()
+        self.counts.queued + self.pages_in_flight()
+    }
+
+    /// URLs in flight: requests but for those of robots.txt.
+    fn pages_in_flight(&self) -> u64 {
+        (self.in_flight.len() - self.robots_in_flight) as u64
     }
 
     /// Requests in flight, those for robots.txt included.
@@ -479,7 +484,7 @@ impl Engine {
     #[must_use]
     pub fn stats(&self, now: Instant) -> Stats {
         let mut stats = self.counts.clone();
-        stats.in_flight = (self.in_flight.len() - self.robots_in_flight) as u64;
+        stats.in_flight = self.pages_in_flight();
         stats.cap = self.limiter.cap(now);
         stats.elapsed = self.started.map_or(Duration::ZERO, |started| {
             now.saturating_duration_since(started)
