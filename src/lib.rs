@@ -13,5 +13,5 @@ pub use admission::{Admission, SkipReason};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use outcome::{IntoOutcome, Outcome, TagScope};
 pub use policy::{HostRule, Policy, PolicyBuilder, RetryAfterScope, RetryPolicy};
-pub use request::{BodyLimit, Hop, Method, Request, Tag, parse_url};
+pub use request::{BodyLimit, Hop, Method, Purpose, Request, Tag, parse_url};
 pub use url::Url;

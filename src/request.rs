@@ -88,6 +88,16 @@ impl fmt::Display for Method {
     }
 }
 
+/// What a URL is fetched for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A page for the handler.
+    #[default]
+    Page,
+    /// A sitemap or feed, read for its URLs.
+    Sitemap,
+}
+
 /// What to do with a body that is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyLimit {
@@ -162,9 +172,7 @@ impl Request {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn post(url: impl AsRef<str>, body: impl Into<Vec<u8>>) -> Result<Self> {
-        let mut request = Request::new(Method::Post, parse_url(url.as_ref())?);
-        request.body = body.into();
-        Ok(request)
+        Ok(Request::new(Method::Post, parse_url(url.as_ref())?).with_body(body))
     }
 
     /// Sets the tag.
@@ -186,6 +194,13 @@ impl Request {
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
         self
     }
 
