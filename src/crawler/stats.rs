@@ -41,6 +41,10 @@ pub struct Stats {
     pub retried: u64,
     /// Requests that were given up in flight after a stop; their URLs are queued.
     pub cancelled: u64,
+    /// URLs that were queued when the run began.
+    pub began_with: u64,
+    /// The number of the pass over the site, with a state; 1 for the first.
+    pub pass: u64,
     /// Records that were emitted and committed.
     pub records: u64,
     /// Decoded body bytes.
