@@ -34,11 +34,12 @@ const MAX_BODY: u64 = 10 * 1024 * 1024;
 /// The default of [`HttpFetchBuilder::connections`]: some connections for each
 /// worker of a small crawl, and well below the usual limit of 1,024 files.
 const CONNECTIONS: usize = 64;
-/// Room for a request's cookies, in bytes: what common servers take.
-const COOKIE_SIZE: usize = if cfg!(feature = "cookies") {
+/// Room for a line that ureq writes by itself, in bytes: with cookies what
+/// common servers take of them, else the host.
+const UREQ_LINE: usize = if cfg!(feature = "cookies") {
     16 * 1024
 } else {
-    0
+    1024
 };
 /// The default of [`HttpFetchBuilder::user_agent`].
 const USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
@@ -218,9 +219,7 @@ impl HttpFetchBuilder {
             timeout: self.timeout,
             max_body: self.max_body,
             types,
-            longest_default: COOKIE_SIZE
-                .max(self.user_agent.len())
-                .max(self.accept.len()),
+            longest_default: UREQ_LINE.max(self.user_agent.len()).max(self.accept.len()),
         };
         let resolver = Resolver::new(guard, named_proxy, self.lookup);
         let pool = Arc::new(Pool::new(self.connections));
