@@ -13,6 +13,7 @@ use crate::extract::{Services, StateMap};
 use crate::fetch::{Fetch, HttpFetch, HttpFetchBuilder, StatusPolicy};
 use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
 use crate::handler::{Handler, IntoHandler};
+use crate::html::PageOptions;
 use crate::policy::{Policy, RetryPolicy};
 use crate::request::{Request, parse_url};
 use crate::robots::product_token;
@@ -77,6 +78,7 @@ pub struct CrawlerBuilder {
     http: HttpFetchBuilder,
     status_policy: StatusPolicy,
     timeout: Duration,
+    page_text: bool,
     state: StateMap,
 }
 
@@ -101,6 +103,7 @@ impl CrawlerBuilder {
             http: HttpFetch::builder(),
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
+            page_text: false,
             state: StateMap::new(),
         }
     }
@@ -230,6 +233,14 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Whether every page's visible text is gathered in the pass that reads its
+    /// links. [`Html::text`](crate::extract::Html::text) gives it either way;
+    /// this saves a second pass where each page is asked for it.
+    pub fn page_text(mut self, gather: bool) -> Self {
+        self.page_text = gather;
+        self
+    }
+
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
     pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
@@ -268,7 +279,9 @@ impl CrawlerBuilder {
             Some(fetcher) => fetcher,
             None => Arc::new(http.build()?),
         };
+        let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
+            .with_page_options(PageOptions::new().agent(&product_token).text(self.page_text))
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
@@ -278,7 +291,7 @@ impl CrawlerBuilder {
             policy: Arc::new(policy),
             frontier: self.frontier,
             obey_robots: self.obey_robots,
-            product_token: product_token(&self.user_agent).to_owned(),
+            product_token,
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use log::warn;
+use log::{info, warn};
 
 use super::admit::Admit;
 use super::builder::{Plan, Sitemaps};
@@ -83,6 +83,8 @@ pub(super) fn run(
     for request in seeds(plan)? {
         let _ = engine.push(request, now);
     }
+    let began_with = engine.note_beginning();
+    info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
     }

@@ -17,11 +17,16 @@ use crate::request::Tag;
 pub struct Stats {
     /// Requests started: every attempt and hop, robots.txt and sitemaps too.
     pub requests: u64,
+    /// URLs that were queued when the run began: those an earlier one left, and
+    /// the seeds.
+    pub began_with: u64,
     /// URLs that were found and are in one of the counts below.
     pub discovered: u64,
     /// URLs whose handler is done with them, unchanged ones included.
     pub succeeded: u64,
-    /// Of these, pages that were as on an earlier pass (status 304).
+    /// Of these, pages: the others are sitemaps.
+    pub pages: u64,
+    /// Of the pages, those that were as on an earlier pass (status 304).
     pub unchanged: u64,
     /// URLs that led to another URL.
     pub redirected: u64,
@@ -152,7 +157,7 @@ pub enum RunEnd {
     Refused(Trip),
     /// Everything else is done, but some hosts are left for the next run.
     HostsParked,
-    /// Nothing could be fetched.
+    /// No page could be fetched.
     Nothing,
     /// A handler or the stop handle ended it; the rest is pending.
     Stopped,

@@ -30,6 +30,9 @@ const ROBOTS_BYTES: u64 = 1024 * 1024;
 const ROBOTS_HOPS: usize = 5;
 /// How deep indexes of sitemaps may be nested. The protocol knows one level.
 const SITEMAP_NESTING: u32 = 5;
+/// How much of a sitemap is read, compressed or not. It is asked for as what
+/// it is, so neither the types nor the size that pages may have hold for it.
+const SITEMAP_BYTES: u64 = sitemap::MAX_TEXT as u64;
 
 /// What is remembered of a job while its report is on the way.
 pub(super) struct Memo {
@@ -201,6 +204,8 @@ impl Run {
     }
 
     fn sitemap(&self, request: Request, job: &Job) -> (Request, Answer) {
+        let limit = BodyLimit { bytes: SITEMAP_BYTES, keep_start: true };
+        let request = request.with_body_limit(limit);
         let cx = Context::new(request, Arc::clone(&self.services));
         let report = handler::run(&*self.fetch_only, cx);
         let status = report.response.as_ref().map(|response| response.status());

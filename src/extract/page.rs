@@ -11,10 +11,10 @@ use std::sync::{Arc, OnceLock};
 use url::Url;
 
 use super::body::{self, Text, extract};
-use super::{Context, FromContext};
+use super::{Context, FromContext, Services};
 use crate::error::Result;
 use crate::fetch::Response;
-use crate::html::{self, Link, Page};
+use crate::html::{self, Link, Page, PageOptions, RobotsDirectives};
 use crate::http::{self, MediaType, Sniffed};
 use crate::sitemap::{self, Sitemap};
 
@@ -56,12 +56,13 @@ impl Html {
         is_html(&response)?;
         let source = OnceLock::new();
         let base = response.url();
+        let options = page_options(cx.services(), &response);
         let page = if let Some(text) = cx.known_text() {
             let _ = source.set(text.clone());
-            Page::parse(text, base, text.encoding(), &html::PageOptions::new())
+            Page::parse(text, base, text.encoding(), &options)
         } else {
             let (text, encoding) = body::decode(&response);
-            let page = Page::parse(&text, base, encoding, &html::PageOptions::new());
+            let page = Page::parse(&text, base, encoding, &options);
             // What had to be decoded is kept, so that nobody decodes it again.
             // UTF-8 need not be, and is copied only for those who ask.
             if let std::borrow::Cow::Owned(text) = text {
@@ -100,7 +101,32 @@ impl Html {
         self.inner.page.title()
     }
 
-    /// The page's links.
+    /// The description.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.inner.page.description()
+    }
+
+    /// The URL that the page names as its canonical one (RFC 6596).
+    #[must_use]
+    pub fn canonical(&self) -> Option<&Url> {
+        self.inner.page.canonical()
+    }
+
+    /// The language that the page declares, as it is written.
+    #[must_use]
+    pub fn lang(&self) -> Option<&str> {
+        self.inner.page.lang()
+    }
+
+    /// What page and answer ask crawlers not to do: `meta name=robots`, or one
+    /// with our name, and `X-Robots-Tag`.
+    #[must_use]
+    pub fn robots(&self) -> RobotsDirectives {
+        self.inner.page.robots()
+    }
+
+    /// The page's links. Those that must not be followed are marked so.
     #[must_use]
     pub fn links(&self) -> &[Link] {
         self.inner.page.links()
@@ -110,6 +136,9 @@ impl Html {
     /// Worked out when first asked for.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(text) = self.inner.page.text() {
+            return text;
+        }
         self.inner
             .visible
             .get_or_init(|| html::visible_text(self.source()))
@@ -144,6 +173,20 @@ impl FromContext for Html {
     fn from_context(cx: &Context) -> Result<Self> {
         cx.page()
     }
+}
+
+/// What the page is parsed for, with what its answer says of it.
+fn page_options(services: &Services, response: &Response) -> PageOptions {
+    let mut options = services.page_options.clone();
+    let mut asked = RobotsDirectives::default();
+    for value in response.header_all("x-robots-tag") {
+        let value = String::from_utf8_lossy(value);
+        asked = asked | html::robots_directives(&value, options.known_agent());
+    }
+    if asked != RobotsDirectives::default() {
+        options = options.directives(asked);
+    }
+    options
 }
 
 /// Fails when the answer is no HTML.

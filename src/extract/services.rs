@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::admission::Admission;
 use crate::error::{Error, Result};
 use crate::fetch::{Fetch, StatusPolicy};
+use crate::html::PageOptions;
 use crate::request::Request;
 
 /// How long a fetch may take when nothing else is said.
@@ -86,6 +87,7 @@ pub struct Services {
     pub(crate) status_policy: StatusPolicy,
     pub(crate) timeout: Duration,
     pub(crate) max_redirects: usize,
+    pub(crate) page_options: PageOptions,
     pub(crate) state: StateMap,
     pub(crate) preview: Option<Arc<dyn Preview>>,
     pub(crate) clock: Arc<dyn Fn() -> Instant + Send + Sync>,
@@ -102,6 +104,7 @@ impl Services {
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
             max_redirects: DEFAULT_MAX_REDIRECTS,
+            page_options: PageOptions::new(),
             state: StateMap::new(),
             preview: None,
             clock: Arc::new(Instant::now),
@@ -127,6 +130,13 @@ impl Services {
     #[must_use]
     pub fn with_max_redirects(mut self, max: usize) -> Self {
         self.max_redirects = max;
+        self
+    }
+
+    /// Sets what pages are parsed for, and whom their directives speak to.
+    #[must_use]
+    pub fn with_page_options(mut self, options: PageOptions) -> Self {
+        self.page_options = options;
         self
     }
 
