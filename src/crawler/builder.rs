@@ -2,6 +2,7 @@
 //! is built before the first thread starts and before any request.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use crate::fetch::{Fetch, HttpFetch, HttpFetchBuilder, StatusPolicy};
 use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
 use crate::handler::{Handler, IntoHandler};
 use crate::html::PageOptions;
+use crate::ledger::{OutputSpec, RecordLine, Sink};
 use crate::policy::{Policy, RetryPolicy};
 use crate::request::{Request, parse_url};
 use crate::robots::product_token;
 use crate::uri;
 
 /// The name we give ourselves (RFC 9110 section 10.1.5).
-pub const DEFAULT_USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
+const DEFAULT_USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
 
 /// Which sitemaps are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +50,28 @@ pub(super) struct Plan {
     pub(super) seed_hosts: HashSet<String>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
+    pub(super) keep: Keep,
+}
+
+/// What is written, and where. Opened at the beginning of each run.
+#[derive(Default)]
+pub(super) struct Keep {
+    pub(super) output: Option<OutputSpec>,
+    pub(super) log: Option<OutputSpec>,
+    pub(super) state_dir: Option<PathBuf>,
+    pub(super) fresh: bool,
+    pub(super) revisit: Duration,
+    pub(super) sinks: Vec<Arc<Mutex<Sink>>>,
+}
+
+impl Keep {
+    /// Whether anything is.
+    pub(super) fn anything(&self) -> bool {
+        self.output.is_some()
+            || self.log.is_some()
+            || self.state_dir.is_some()
+            || !self.sinks.is_empty()
+    }
 }
 
 impl std::fmt::Debug for Plan {
@@ -80,6 +104,7 @@ pub struct CrawlerBuilder {
     timeout: Duration,
     page_text: bool,
     state: StateMap,
+    keep: Keep,
 }
 
 /// How long a request may take in all.
@@ -105,6 +130,7 @@ impl CrawlerBuilder {
             timeout: DEFAULT_TIMEOUT,
             page_text: false,
             state: StateMap::new(),
+            keep: Keep::default(),
         }
     }
 
@@ -248,6 +274,53 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Writes the records that handlers emit to a file, one JSON value a line.
+    /// With a [state](Self::state_dir) the file holds each record exactly once,
+    /// however the run ends.
+    pub fn output(mut self, output: OutputSpec) -> Self {
+        self.keep.output = Some(output);
+        self
+    }
+
+    /// Writes a line for each URL that came to its end.
+    pub fn log(mut self, log: OutputSpec) -> Self {
+        self.keep.log = Some(log);
+        self
+    }
+
+    /// Keeps the state of the crawl in a folder: what is queued, what is done.
+    /// The next run goes on where this one ended, even if it was killed.
+    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.keep.state_dir = Some(dir.into());
+        self
+    }
+
+    /// Starts over, and keeps an old state aside.
+    pub fn fresh(mut self, fresh: bool) -> Self {
+        self.keep.fresh = fresh;
+        self
+    }
+
+    /// Sets how old a page must be to be asked for again when a complete crawl
+    /// is run again; without it, all are.
+    pub fn revisit(mut self, age: Duration) -> Self {
+        self.keep.revisit = age;
+        self
+    }
+
+    /// Hands each record to `sink` as one line of JSON, about once a second.
+    ///
+    /// After a crash the next run may hand over records of the last second
+    /// again: a sink gets each record at least once. The files of
+    /// [`output`](Self::output) hold each exactly once. An error ends the run.
+    pub fn sink(
+        mut self,
+        sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static,
+    ) -> Self {
+        self.keep.sinks.push(Arc::new(Mutex::new(Box::new(sink))));
+        self
+    }
+
     /// Builds the crawl. Nothing is fetched yet.
     ///
     /// # Errors
@@ -297,6 +370,7 @@ impl CrawlerBuilder {
             seed_hosts,
             handler,
             services,
+            keep: self.keep,
         };
         Ok(Crawler {
             plan: Arc::new(plan),

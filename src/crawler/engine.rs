@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::frontier::{
     Candidate, Delayed, Entry, Kind, LaneId, OriginId, Readiness, Schedule, Seen, TagId, Variants,
 };
-use crate::ledger::{Change, End, Ended, Queued};
+use crate::ledger::{Change, End, Ended, Queued, Totals};
 use crate::policy::Policy;
 use crate::politeness::{Breaker, Host, HostId, HostTable, Limiter, Pacer, Pauses, Trip, Verdict};
 use crate::request::Request;
@@ -104,6 +104,8 @@ pub struct Engine {
     /// Lanes whose host has had as many pages as allowed.
     pub(super) full: HashMap<HostId, Vec<LaneId>>,
     pub(super) counts: Stats,
+    /// URLs that earlier runs were done with.
+    pub(super) done_before: u64,
     pub(super) started: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
@@ -140,6 +142,7 @@ impl Engine {
             landed: HashSet::new(),
             full: HashMap::new(),
             counts: Stats::default(),
+            done_before: 0,
             started: None,
             deadline: None,
             stopped: None,
@@ -190,12 +193,6 @@ impl Engine {
         }
     }
 
-    /// Notes how many URLs the run begins with, once its seeds are pushed.
-    pub fn note_beginning(&mut self) -> u64 {
-        self.counts.began_with = self.counts.queued;
-        self.counts.began_with
-    }
-
     /// Lets a URL in that was found, or says why not. Claims it in the same
     /// step, so that it is queued once however many find it.
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
@@ -206,28 +203,13 @@ impl Engine {
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
         match self.refusal(&candidate) {
-            Some(SkipReason::Depth) => {
-                self.hold_deep(candidate);
-                self.count_skip(SkipReason::Depth);
-                Admission::Skipped(SkipReason::Depth)
-            }
             Some(reason) => {
                 self.count_skip(reason);
+                if reason == SkipReason::Depth {
+                    self.hold_deep(&candidate);
+                }
                 if self.options.journal {
-                    let depth = candidate.request.depth();
-                    self.journal.push(Change::Ended(Box::new(Ended {
-                        fingerprint,
-                        url: candidate.request.url().to_string(),
-                        purpose: candidate.purpose,
-                        end: End::Skipped(reason),
-                        status: None,
-                        attempts: 0,
-                        to: None,
-                        message: None,
-                        depth,
-                        page: None,
-                        records: Vec::new(),
-                    })));
+                    self.journal.push(Change::Refused(Box::new(queued(candidate)), reason));
                 }
                 Admission::Skipped(reason)
             }
@@ -312,17 +294,12 @@ impl Engine {
         self.counts.queued += 1;
         self.enqueue(homeless, now);
         if self.options.journal {
-            self.journal.push(Change::Queued(Box::new(Queued {
-                fingerprint: candidate.fingerprint,
-                request: candidate.request,
-                seed: candidate.seed,
-                purpose: candidate.purpose,
-            })));
+            self.journal.push(Change::Queued(Box::new(queued(candidate))));
         }
     }
 
-    fn hold_deep(&mut self, candidate: Candidate) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, &candidate);
+    fn hold_deep(&mut self, candidate: &Candidate) {
+        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
         self.deep.insert(candidate.fingerprint, homeless);
     }
 
@@ -440,6 +417,22 @@ impl Engine {
         std::mem::take(&mut self.journal)
     }
 
+    /// The sums of this run so far.
+    #[must_use]
+    pub fn totals(&self, now: Instant) -> Totals {
+        Totals {
+            requests: self.counts.requests,
+            retried: self.counts.retried,
+            unchanged: self.counts.unchanged,
+            bytes: self.counts.bytes,
+            elapsed: self.elapsed(now),
+        }
+    }
+
+    fn elapsed(&self, now: Instant) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
+    }
+
     /// How many changes are kept.
     #[must_use]
     pub fn changes(&self) -> usize {
@@ -554,7 +547,7 @@ impl Engine {
     }
 
     fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.pages == 0;
+        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
         match self.stopped {
             Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
             Some((_, end)) if stats.pending() > 0 => end,
@@ -637,6 +630,16 @@ impl Engine {
         self.hosts.get_mut(host).pause(until);
     }
 
+    /// Says how many URLs earlier runs of this pass were done with.
+    pub fn restore_done(&mut self, done: u64) {
+        self.done_before = done;
+    }
+
+    /// Takes a host into the scope that a seed landed on in an earlier run.
+    pub fn restore_landed(&mut self, url: &Url) {
+        self.landed.insert(uri::host_key(url).into());
+    }
+
     /// Marks a URL as found in an earlier run, without queueing it.
     pub fn restore_seen(&mut self, fingerprint: u64) {
         self.seen.claim(fingerprint);
@@ -692,5 +695,15 @@ fn origin_name(url: &Url) -> Cow<'_, str> {
         Cow::Borrowed(&url[..Position::BeforePath])
     } else {
         Cow::Owned(uri::origin(url))
+    }
+}
+
+/// A candidate as the ledger keeps it.
+fn queued(candidate: Candidate) -> Queued {
+    Queued {
+        fingerprint: candidate.fingerprint,
+        request: candidate.request,
+        seed: candidate.seed,
+        purpose: candidate.purpose,
     }
 }

@@ -16,7 +16,7 @@ use super::finish::Ending;
 use super::job::{Job, Poll, Report};
 use super::poll::Outlook;
 use super::stats::{RunEnd, Stats};
-use crate::ledger::Change;
+use crate::ledger::{Change, Totals};
 
 /// An engine and the threads that wait for it.
 #[derive(Debug)]
@@ -65,6 +65,15 @@ pub(super) struct Turn {
     pub(super) ending: Option<Ending>,
     /// Whether so many changes are kept that they should be written first.
     pub(super) journal_full: bool,
+}
+
+/// What happened since it was last asked.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) changes: Vec<Change>,
+    pub(super) totals: Totals,
+    /// Whether the run is over.
+    pub(super) over: bool,
 }
 
 impl Pool {
@@ -360,7 +369,7 @@ impl Pool {
     /// Waits for the end, for a full journal, or for a time; takes the changes
     /// out, and says whether the run is over. Rings the engine's alarm while
     /// it waits: the workers may all be stuck.
-    pub(super) fn wait_for_changes(&self, timeout: Duration) -> (Vec<Change>, bool) {
+    pub(super) fn wait_for_changes(&self, timeout: Duration) -> Batch {
         let mut shared = self.lock();
         let until = Instant::now() + timeout;
         loop {
@@ -376,9 +385,13 @@ impl Pool {
             let full = shared.engine.as_ref().is_some_and(|engine| self.is_full(engine));
             if shared.over || full || now >= until {
                 let over = shared.over;
-                let changes = shared.engine.as_mut().map(Engine::take_changes).unwrap_or_default();
+                let mut batch = Batch { over, ..Batch::default() };
+                if let Some(engine) = shared.engine.as_mut() {
+                    batch.changes = engine.take_changes();
+                    batch.totals = engine.totals(now);
+                }
                 self.room.notify_all();
-                return (changes, over);
+                return batch;
             }
             let next = shared.engine.as_ref().and_then(Engine::alarm).filter(|at| *at > now);
             let next = next.map_or(until, |at| at.min(until));

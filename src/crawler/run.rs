@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use log::{info, warn};
 
 use super::admit::Admit;
+use super::books::Books;
 use super::builder::{Plan, Sitemaps};
 use super::engine::{Engine, EngineOptions};
 use super::event::Events;
@@ -20,6 +21,7 @@ use crate::admission::Admission;
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::{Context, Preview, Services};
 use crate::handler::{self, Handler};
+use crate::ledger::{Anchor, Pages};
 use crate::policy::Policy;
 use crate::request::{Method, Request, parse_url};
 
@@ -43,8 +45,8 @@ pub(super) struct Run {
     pub(super) sitemaps: bool,
     pub(super) seed_hosts: HashSet<String>,
     pub(super) events: Arc<Events>,
-    /// Whether pages are remembered for a later pass.
-    pub(super) remembers: bool,
+    /// What earlier runs remember of pages, if this one has a state.
+    pub(super) pages: Option<Arc<Pages>>,
 }
 
 /// Answers handlers what would become of a link.
@@ -68,22 +70,29 @@ pub(super) fn run(
     left: &mut Option<Engine>,
 ) -> Result<Stats> {
     let now = Instant::now();
-    let mut engine = left.take().filter(|engine| engine.pending() > 0).unwrap_or_else(|| {
-        let options = EngineOptions {
-            order: plan.frontier.order,
-            obey_robots: plan.obey_robots,
-            seeds_widen_scope: plan.admit.scope.is_of_seeds(),
-            max_query_variants: plan.admit.traps.max_query_variants,
-            journal: false,
-            seed: fastrand::u64(..),
-        };
-        Engine::new(Arc::clone(&plan.policy), options)
-    });
-    engine.begin_run(now);
-    for request in seeds(plan)? {
-        let _ = engine.push(request, now);
+    let seeds = seeds(plan)?;
+    let mut books = Books::open(plan, &seeds)?;
+    let mut engine = match &mut books {
+        // What is left is in the state.
+        Some(books) if plan.keep.state_dir.is_some() => {
+            let mut engine = new_engine(plan);
+            engine.begin_run(now);
+            books.restore(&mut engine, plan, now)?;
+            engine
+        }
+        _ => {
+            let left = left.take().filter(|engine| engine.pending() > 0);
+            let mut engine = left.unwrap_or_else(|| new_engine(plan));
+            engine.begin_run(now);
+            engine
+        }
+    };
+    let pages = books.as_ref().map(Books::pages);
+    let pass = books.as_ref().map_or(1, |books| books.pass);
+    for seed in seeds {
+        let _ = engine.push(seed, now);
     }
-    let began_with = engine.note_beginning();
+    let began_with = engine.pending();
     info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
@@ -102,7 +111,7 @@ pub(super) fn run(
         sitemaps: plan.sitemaps == Sitemaps::Discover,
         seed_hosts: plan.seed_hosts.clone(),
         events: Arc::clone(events),
-        remembers: false,
+        pages,
     });
     control.set_pool(Some(Arc::clone(&pool)));
     // A stop that came just before the pool was in place.
@@ -111,17 +120,62 @@ pub(super) fn run(
     }
     pool.enter_first();
     run.spawn();
-    while !pool.wait_for_changes(COMMIT_INTERVAL).1 {}
+    let failed = keep_books(&pool, &mut books);
     let mut engine = pool.take_engine();
-    let stats = engine.end_run(Instant::now());
-    *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
+    let now = Instant::now();
+    let mut stats = engine.end_run(now);
+    stats.began_with = began_with;
+    stats.pass = pass;
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
+    *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
     control.set_pool(None);
+    let changes = engine.take_changes();
     let fatal = engine.take_fatal();
+    let totals = engine.totals(now);
     *left = Some(engine);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Some(books) = &mut books {
+        let complete = stats.pending() == 0 && fatal.is_none();
+        books.ledger.finish(&changes, complete, Anchor::now(), totals)?;
+    }
     match fatal {
         Some(error) => Err(error),
         None => Ok(stats),
+    }
+}
+
+fn new_engine(plan: &Plan) -> Engine {
+    let options = EngineOptions {
+        order: plan.frontier.order,
+        obey_robots: plan.obey_robots,
+        seeds_widen_scope: plan.admit.scope.is_of_seeds(),
+        max_query_variants: plan.admit.traps.max_query_variants,
+        journal: plan.keep.anything(),
+        seed: fastrand::u64(..),
+    };
+    Engine::new(Arc::clone(&plan.policy), options)
+}
+
+/// Writes what happens until the run is over. After an error nothing more is
+/// written, the run stops, and the error is given.
+fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
+    let mut failed = None;
+    loop {
+        let batch = pool.wait_for_changes(COMMIT_INTERVAL);
+        if let Some(books) = books
+            && failed.is_none()
+            && let Err(error) = books.ledger.commit(&batch.changes, Anchor::now(), batch.totals)
+        {
+            pool.fail(error.clone());
+            // What is in flight could not be written either.
+            pool.abandon(RunEnd::Error);
+            failed = Some(error);
+        }
+        if batch.over {
+            return failed;
+        }
     }
 }
 

@@ -17,9 +17,6 @@ use crate::request::Tag;
 pub struct Stats {
     /// Requests started: every attempt and hop, robots.txt and sitemaps too.
     pub requests: u64,
-    /// URLs that were queued when the run began: those an earlier one left, and
-    /// the seeds.
-    pub began_with: u64,
     /// URLs that were found and are in one of the counts below.
     pub discovered: u64,
     /// URLs whose handler is done with them, unchanged ones included.
@@ -46,6 +43,10 @@ pub struct Stats {
     pub retried: u64,
     /// Requests that were given up in flight after a stop; their URLs are queued.
     pub cancelled: u64,
+    /// URLs that were queued when the run began.
+    pub began_with: u64,
+    /// The number of the pass over the site, with a state; 1 for the first.
+    pub pass: u64,
     /// Records that were emitted and committed.
     pub records: u64,
     /// Decoded body bytes.

@@ -166,7 +166,13 @@ impl Run {
     }
 
     fn page(&self, request: Request, job: &Job) -> (Request, Answer) {
-        let cx = Context::new(request, Arc::clone(&self.services));
+        let known = self.pages.as_ref().and_then(|pages| pages.get(job.entry.fingerprint));
+        let request = match &known {
+            Some(known) => with_validators(request, &known.memory),
+            None => request,
+        };
+        let cx = Context::new(request, Arc::clone(&self.services))
+            .with_previous(known.as_ref().and_then(|known| known.memory.hash));
         let report = handler::run(&*self.handler, cx);
         let status = report.response.as_ref().map(|response| response.status());
         let bytes = report.response.as_ref().map_or(0, |response| response.body().len() as u64);
@@ -186,13 +192,20 @@ impl Run {
                 Outcome::Done => Then::Go,
                 Outcome::Stop => Then::Stop,
                 Outcome::Abort(scope) => Then::Abort(scope),
+                Outcome::Fail(error)
+                    if known.is_some() && matches!(error.status(), Some(404 | 410)) =>
+                {
+                    let error = error.with_message("gone: it was there on an earlier pass");
+                    let finished = Finished::Failed(error);
+                    return (report.request, Answer { status, bytes, finished });
+                }
                 other => {
                     let finished = unfinished(other);
                     return (report.request, Answer { status, bytes, finished });
                 }
             },
         };
-        let page = report.response.as_deref().filter(|_| self.remembers).map(remember);
+        let page = report.response.as_deref().filter(|_| self.pages.is_some()).map(remember);
         let done = Done {
             links: report.effects.links.into_iter().map(|link| self.admit.link(link)).collect(),
             records: report.effects.records.into_iter().map(|record| record.into_bytes()).collect(),
@@ -307,7 +320,7 @@ impl Run {
                 let crawl_delay = robots.crawl_delay(&self.product_token);
                 Ok(RobotsAnswer::Rules {
                     rules: Arc::new(OriginRules { rules, crawl_delay }),
-                    body: if self.remembers { body.into() } else { Arc::default() },
+                    body: if self.pages.is_some() { body.into() } else { Arc::default() },
                     sitemaps: self.sitemaps_of(request, robots.sitemaps()),
                     note,
                 })
@@ -393,6 +406,17 @@ fn unfinished(outcome: Outcome) -> Finished {
         Outcome::Fatal(error) => Finished::Fatal(error),
         Outcome::Done | Outcome::Abort(_) | Outcome::Stop => Finished::Done(Box::default()),
     }
+}
+
+/// Asks for a page only if it has changed (RFC 9110 section 13.1).
+fn with_validators(mut request: Request, known: &PageMemory) -> Request {
+    if let Some(etag) = &known.etag {
+        request = request.with_header("If-None-Match", etag);
+    }
+    if let Some(date) = &known.last_modified {
+        request = request.with_header("If-Modified-Since", date);
+    }
+    request
 }
 
 /// What is kept of a page for a later pass.

@@ -50,6 +50,8 @@ pub struct Context {
 struct Job {
     request: Request,
     services: Arc<Services>,
+    /// Hash of the body that an earlier pass saw.
+    previous: Option<u64>,
     /// Whatever came back, also when it is no page for the handler.
     response: OnceCell<Arc<Response>>,
     /// The response if it is one for the handler, else why it is not.
@@ -79,6 +81,7 @@ impl Context {
             job: Rc::new(Job {
                 request,
                 services,
+                previous: None,
                 response: OnceCell::new(),
                 answer: OnceCell::new(),
                 detour: OnceCell::new(),
@@ -89,6 +92,25 @@ impl Context {
                 effects: RefCell::default(),
             }),
         }
+    }
+
+    /// Names the hash of the body that an earlier pass saw.
+    pub(crate) fn with_previous(self, hash: Option<u64>) -> Self {
+        match Rc::try_unwrap(self.job) {
+            Ok(job) => Context { job: Rc::new(Job { previous: hash, ..job }) },
+            Err(job) => Context { job },
+        }
+    }
+
+    /// Whether the body is another than an earlier pass over the site saw;
+    /// `None` when none has seen the page. Fetches as
+    /// [`response`](Self::response) does.
+    ///
+    /// # Errors
+    /// As [`response`](Self::response).
+    pub fn changed(&self) -> Result<Option<bool>> {
+        let response = self.response()?;
+        Ok(self.job.previous.map(|hash| hash != crate::uri::hash(response.body())))
     }
 
     /// The request.
