@@ -101,6 +101,7 @@ pub struct CrawlerBuilder {
     http: HttpFetchBuilder,
     status_policy: StatusPolicy,
     timeout: Duration,
+    page_text: bool,
     state: StateMap,
     keep: Keep,
 }
@@ -126,6 +127,7 @@ impl CrawlerBuilder {
             http: HttpFetch::builder(),
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
+            page_text: false,
             state: StateMap::new(),
             keep: Keep::default(),
         }
@@ -257,6 +259,14 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Whether every page's visible text is gathered in the pass that reads its
+    /// links. [`Html::text`](crate::extract::Html::text) gives it either way;
+    /// this saves a second pass where each page is asked for it.
+    pub fn page_text(mut self, gather: bool) -> Self {
+        self.page_text = gather;
+        self
+    }
+
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
     pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
@@ -341,11 +351,13 @@ impl CrawlerBuilder {
             Some(fetcher) => fetcher,
             None => Arc::new(http.build()?),
         };
+        let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
             .with_agent(&self.user_agent)
+            .with_page_text(self.page_text)
             .with_state(self.state);
         let plan = Plan {
             admit: Arc::new(Admit {
@@ -356,7 +368,7 @@ impl CrawlerBuilder {
             policy: Arc::new(policy),
             frontier: self.frontier,
             obey_robots: self.obey_robots,
-            product_token: product_token(&self.user_agent).to_owned(),
+            product_token,
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,

@@ -109,6 +109,8 @@ pub struct Engine {
     pub(super) started: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
+    /// Whether requests in flight have no time left after a stop.
+    pub(super) abandoned: bool,
     pub(super) fatal: Option<Error>,
     pub(super) why: Option<Why>,
     pub(super) journal: Vec<Change>,
@@ -144,6 +146,7 @@ impl Engine {
             started: None,
             deadline: None,
             stopped: None,
+            abandoned: false,
             fatal: None,
             why: None,
             journal: Vec::new(),
@@ -160,6 +163,7 @@ impl Engine {
         self.started = Some(now);
         self.deadline = self.policy.deadline.map(|after| now + after);
         self.stopped = None;
+        self.abandoned = false;
         self.fatal = None;
         self.limiter = Limiter::new(&self.policy);
         self.limiter.start(now);
@@ -384,6 +388,12 @@ impl Engine {
         self.stopped.get_or_insert((now, end));
     }
 
+    /// Stops the run, and gives requests in flight no time to end.
+    pub fn abandon(&mut self, end: RunEnd, now: Instant) {
+        self.stop(end, now);
+        self.abandoned = true;
+    }
+
     /// Ends the run with an error. The first one stays.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
@@ -538,7 +548,7 @@ impl Engine {
     }
 
     fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.succeeded == 0 && self.done_before == 0;
+        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
         match self.stopped {
             Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
             Some((_, end)) if stats.pending() > 0 => end,

@@ -105,6 +105,15 @@ impl StopHandle {
             pool.stop(RunEnd::Stopped);
         }
     }
+
+    /// Stops the crawl at once: requests in flight are given up and stay
+    /// pending. What is done is written as after any stop.
+    pub fn stop_now(&self) {
+        self.control.stop.store(true, Ordering::SeqCst);
+        if let Some(pool) = self.control.pool() {
+            pool.abandon(RunEnd::Stopped);
+        }
+    }
 }
 
 /// Looks at a crawl from any thread.

@@ -60,7 +60,7 @@ impl Engine {
     #[must_use]
     pub fn alarm(&self) -> Option<Instant> {
         match self.stopped {
-            Some((since, _)) => Some(since + self.policy.shutdown_grace),
+            Some((since, _)) => Some(self.grace_over(since)),
             None => self.deadline,
         }
     }
@@ -148,12 +148,21 @@ impl Engine {
         if self.in_flight.is_empty() {
             return Poll::Done;
         }
-        let grace_over = since + self.policy.shutdown_grace;
+        let grace_over = self.grace_over(since);
         if now < grace_over {
             return Poll::Wait(grace_over, Why::Stopping);
         }
         self.cancel_in_flight(now);
         Poll::Done
+    }
+
+    /// When requests in flight have had their time after a stop.
+    fn grace_over(&self, stopped: Instant) -> Instant {
+        if self.abandoned {
+            stopped
+        } else {
+            stopped + self.policy.shutdown_grace
+        }
     }
 
     /// Gives up what is in flight: it stays pending, its attempt not counted.

@@ -325,6 +325,15 @@ impl Pool {
         self.wake_all(&mut shared);
     }
 
+    /// Stops the run, and gives up what is in flight.
+    pub(super) fn abandon(&self, end: RunEnd) {
+        let mut shared = self.lock();
+        if let Some(engine) = shared.engine.as_mut() {
+            engine.abandon(end, Instant::now());
+        }
+        self.wake_all(&mut shared);
+    }
+
     /// Ends the run with an error.
     pub(super) fn fail(&self, error: crate::Error) {
         {

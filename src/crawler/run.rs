@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use log::warn;
+use log::{info, warn};
 
 use super::Control;
 use super::admit::Admit;
@@ -95,6 +95,7 @@ pub(super) fn run(
         let _ = engine.push(seed, now);
     }
     let began_with = engine.pending();
+    info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
     }
@@ -177,6 +178,8 @@ fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
                 .commit(&batch.changes, Anchor::now(), batch.totals)
         {
             pool.fail(error.clone());
+            // What is in flight could not be written either.
+            pool.abandon(RunEnd::Error);
             failed = Some(error);
         }
         if batch.over {

@@ -12,15 +12,23 @@ use crate::extract::Context;
 use crate::fetch::Response;
 use crate::handler::{self, Ended};
 use crate::outcome::Outcome;
-use crate::request::{Method, Purpose, Request};
+use crate::request::{BodyLimit, Method, Purpose, Request};
 use crate::sitemap;
 use crate::uri;
 
+/// How much of a sitemap is read, compressed or not. It is asked for as what
+/// it is, so neither the types nor the size that pages may have hold for it.
+const SITEMAP_BYTES: u64 = sitemap::MAX_TEXT as u64;
 /// How deep indexes of sitemaps may be nested. The protocol knows one level.
 const SITEMAP_NESTING: u32 = 5;
 
 impl Run {
     pub(super) fn sitemap(&self, request: Request, job: &Job) -> (Request, Answer) {
+        let limit = BodyLimit {
+            bytes: SITEMAP_BYTES,
+            keep_start: true,
+        };
+        let request = request.with_body_limit(limit);
         let cx = Context::new(request, Arc::clone(&self.services));
         let report = handler::run(&*self.fetch_only, cx);
         let status = report.response.as_ref().map(|response| response.status());

@@ -14,7 +14,7 @@ use url::{Position, Url};
 use super::FromContext;
 use super::answer::{self, Detour, Reading};
 use super::body::Text;
-use super::effects::{Collector, Effects};
+use super::effects::{Collector, Effects, Record};
 use super::page::Html;
 use super::services::Services;
 use super::target::Base;
@@ -242,6 +242,12 @@ impl Context {
         self.job.referrer.get_or_init(|| {
             uri::without_credentials(self.location())[..Position::AfterQuery].into()
         })
+    }
+
+    /// Keeps a record until the attempt has ended; as with
+    /// [`Emit`](super::Emit), it is written if the request is done.
+    pub fn emit(&self, record: Record) {
+        self.job.effects.borrow_mut().record(record);
     }
 
     pub(crate) fn effects(&self) -> &RefCell<Collector> {

@@ -195,6 +195,9 @@ impl Html {
     /// Worked out when first asked for.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(text) = self.inner.page.text() {
+            return text;
+        }
         self.inner
             .visible
             .get_or_init(|| html::visible_text(self.source()))

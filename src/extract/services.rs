@@ -94,7 +94,15 @@ impl Services {
     #[must_use]
     pub fn with_agent(mut self, agent: &str) -> Self {
         agent.clone_into(&mut self.agent);
-        self.page_options = PageOptions::new().agent(agent);
+        self.page_options = self.page_options.agent(agent);
+        self
+    }
+
+    /// Sets whether a page's visible text is collected while it is parsed: for
+    /// handlers that ask for every page's text.
+    #[must_use]
+    pub fn with_page_text(mut self, text: bool) -> Self {
+        self.page_options = self.page_options.text(text);
         self
     }
 
