@@ -101,6 +101,7 @@ pub struct CrawlerBuilder {
     http: HttpFetchBuilder,
     status_policy: StatusPolicy,
     timeout: Duration,
+    page_text: bool,
     state: StateMap,
     keep: Keep,
 }
@@ -126,6 +127,7 @@ impl CrawlerBuilder {
             http: HttpFetch::builder(),
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
+            page_text: false,
             state: StateMap::new(),
             keep: Keep::default(),
         }
@@ -134,7 +136,8 @@ impl CrawlerBuilder {
     /// Adds a URL to begin with. One that cannot be used is an error of
     /// [`build`](Self::build).
     pub fn seed(mut self, url: impl AsRef<str>) -> Self {
-        self.seeds.push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
+        self.seeds
+            .push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
         self
     }
 
@@ -256,6 +259,14 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Whether every page's visible text is gathered in the pass that reads its
+    /// links. [`Html::text`](crate::extract::Html::text) gives it either way;
+    /// this saves a second pass where each page is asked for it.
+    pub fn page_text(mut self, gather: bool) -> Self {
+        self.page_text = gather;
+        self
+    }
+
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
     pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
@@ -302,10 +313,7 @@ impl CrawlerBuilder {
     /// After a crash the next run may hand over records of the last second
     /// again: a sink gets each record at least once. The files of
     /// [`output`](Self::output) hold each exactly once. An error ends the run.
-    pub fn sink(
-        mut self,
-        sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static,
-    ) -> Self {
+    pub fn sink(mut self, sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static) -> Self {
         self.keep.sinks.push(Arc::new(Mutex::new(Box::new(sink))));
         self
     }
@@ -322,7 +330,9 @@ impl CrawlerBuilder {
         }
         policy.validate()?;
         let seeds: Vec<Request> = self.seeds.into_iter().collect::<Result<_>>()?;
-        let handler = self.handler.ok_or_else(|| Error::invalid("the crawl has no handler"))?;
+        let handler = self
+            .handler
+            .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
         handler.check(&self.state)?;
         let mut scope = self.scope;
         let mut http = self
@@ -341,17 +351,24 @@ impl CrawlerBuilder {
             Some(fetcher) => fetcher,
             None => Arc::new(http.build()?),
         };
+        let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
+            .with_agent(&self.user_agent)
+            .with_page_text(self.page_text)
             .with_state(self.state);
         let plan = Plan {
-            admit: Arc::new(Admit { scope, traps: self.traps, max_depth: self.max_depth }),
+            admit: Arc::new(Admit {
+                scope,
+                traps: self.traps,
+                max_depth: self.max_depth,
+            }),
             policy: Arc::new(policy),
             frontier: self.frontier,
             obey_robots: self.obey_robots,
-            product_token: product_token(&self.user_agent).to_owned(),
+            product_token,
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,

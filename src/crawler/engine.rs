@@ -109,6 +109,8 @@ pub struct Engine {
     pub(super) started: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
+    /// Whether requests in flight have no time left after a stop.
+    pub(super) abandoned: bool,
     pub(super) fatal: Option<Error>,
     pub(super) why: Option<Why>,
     pub(super) journal: Vec<Change>,
@@ -144,6 +146,7 @@ impl Engine {
             started: None,
             deadline: None,
             stopped: None,
+            abandoned: false,
             fatal: None,
             why: None,
             journal: Vec::new(),
@@ -160,6 +163,7 @@ impl Engine {
         self.started = Some(now);
         self.deadline = self.policy.deadline.map(|after| now + after);
         self.stopped = None;
+        self.abandoned = false;
         self.fatal = None;
         self.limiter = Limiter::new(&self.policy);
         self.limiter.start(now);
@@ -198,28 +202,26 @@ impl Engine {
         }
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
-        match self.refusal(&candidate) {
-            Some(reason) => {
-                self.count_skip(reason);
-                if reason == SkipReason::Depth {
-                    self.hold_deep(&candidate);
-                }
-                if self.options.journal {
-                    self.journal.push(Change::Refused(Box::new(queued(candidate)), reason));
-                }
-                Admission::Skipped(reason)
+        if let Some(reason) = self.refusal(&candidate) {
+            self.count_skip(reason);
+            if reason == SkipReason::Depth {
+                self.hold_deep(&candidate);
             }
-            None => {
-                if let Some(path) = candidate.variant_of {
-                    self.variants.count(path, self.options.max_query_variants);
-                }
-                self.admit(candidate, now);
-                Admission::Queued
+            if self.options.journal {
+                self.journal
+                    .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
+            return Admission::Skipped(reason);
         }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
+        self.admit(candidate, now);
+        Admission::Queued
     }
 
     /// What [`push`](Self::push) would say now.
+    #[must_use]
     pub fn preview(&self, candidate: &Candidate) -> Admission {
         if let Some(held) = self.deep.get(&candidate.fingerprint)
             && !candidate.too_deep
@@ -290,7 +292,8 @@ impl Engine {
         self.counts.queued += 1;
         self.enqueue(homeless, now);
         if self.options.journal {
-            self.journal.push(Change::Queued(Box::new(queued(candidate))));
+            self.journal
+                .push(Change::Queued(Box::new(queued(candidate))));
         }
     }
 
@@ -385,6 +388,12 @@ impl Engine {
         self.stopped.get_or_insert((now, end));
     }
 
+    /// Stops the run, and gives requests in flight no time to end.
+    pub fn abandon(&mut self, end: RunEnd, now: Instant) {
+        self.stop(end, now);
+        self.abandoned = true;
+    }
+
     /// Ends the run with an error. The first one stays.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
@@ -420,7 +429,9 @@ impl Engine {
     }
 
     fn elapsed(&self, now: Instant) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
+        self.started.map_or(Duration::ZERO, |started| {
+            now.saturating_duration_since(started)
+        })
     }
 
     /// How many changes are kept.
@@ -537,7 +548,7 @@ impl Engine {
     }
 
     fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.succeeded == 0 && self.done_before == 0;
+        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
         match self.stopped {
             Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
             Some((_, end)) if stats.pending() > 0 => end,
@@ -610,7 +621,7 @@ impl Engine {
         if let Some(delay) = rules.crawl_delay {
             self.hosts.get_mut(host).raise_gap(delay);
         }
-        let until = now + (ROBOTS_LIFETIME - age);
+        let until = now + ROBOTS_LIFETIME.saturating_sub(age);
         self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
     }
 

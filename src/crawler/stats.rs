@@ -21,7 +21,9 @@ pub struct Stats {
     pub discovered: u64,
     /// URLs whose handler is done with them, unchanged ones included.
     pub succeeded: u64,
-    /// Of these, pages that were as on an earlier pass (status 304).
+    /// Of these, pages: the others are sitemaps.
+    pub pages: u64,
+    /// Of the pages, those that were as on an earlier pass (status 304).
     pub unchanged: u64,
     /// URLs that led to another URL.
     pub redirected: u64,
@@ -156,7 +158,7 @@ pub enum RunEnd {
     Refused(Trip),
     /// Everything else is done, but some hosts are left for the next run.
     HostsParked,
-    /// Nothing could be fetched.
+    /// No page could be fetched.
     Nothing,
     /// A handler or the stop handle ended it; the rest is pending.
     Stopped,
