@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::program::{self, Crawl};
 use crate::child;
+use crate::program::{self, Crawl};
 use crate::server::Server;
 
 /// Chains of pages, each with a link to its next: so many URLs are queued at
@@ -98,8 +98,12 @@ fn page(path: &str, last: usize) -> Option<Arc<str>> {
     let (chain, number) = path.strip_prefix('/')?.split_once('/')?;
     let number: usize = number.parse().ok()?;
     if number < last {
-        write!(page, "<p>and so on to <a href=/{chain}/{}>the next</a>", number + 1)
-            .expect("memory");
+        write!(
+            page,
+            "<p>and so on to <a href=/{chain}/{}>the next</a>",
+            number + 1
+        )
+        .expect("memory");
     }
     Some(page.into())
 }

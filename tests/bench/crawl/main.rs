@@ -7,10 +7,10 @@
 //! read from `/proc`. nginx and wget2 are used when they are installed.
 
 mod broad;
-mod program;
 mod child;
 mod floor;
 mod long;
+mod program;
 mod queue;
 mod server;
 mod site;
@@ -24,7 +24,10 @@ use std::fs;
 const LONG: usize = 1_000_000;
 
 fn main() {
-    let args: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let args: Vec<String> = env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with("--"))
+        .collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         // Children of this bench.

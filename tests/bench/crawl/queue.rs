@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::program::{self, Crawl};
 use crate::child;
+use crate::program::{self, Crawl};
 use crate::server::Server;
 
 /// Pages that are fetched, and links on each, which are not.
@@ -31,7 +31,11 @@ pub(crate) fn run(folder: &Path) {
             }
             let each = (peak - least) * 1024.0 * 1024.0 / (queued - LINKS).max(1) as f64;
             let name = if state { ", [state]" } else { "" };
-            let goal = if hubs == HUBS { GOAL.to_string() } else { String::new() };
+            let goal = if hubs == HUBS {
+                GOAL.to_string()
+            } else {
+                String::new()
+            };
             println!("| {queued}{name} | {peak:.1} | {each:.0} | {goal} |");
         }
     }

@@ -90,9 +90,7 @@ impl Server {
 
     /// A server of our own, which answers what `page` makes of each path; no
     /// page is a 404.
-    pub(crate) fn own(
-        page: impl Fn(&str) -> Option<Arc<str>> + Send + Sync + 'static,
-    ) -> Server {
+    pub(crate) fn own(page: impl Fn(&str) -> Option<Arc<str>> + Send + Sync + 'static) -> Server {
         Server::listen(page, true)
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::program::{self, Crawl};
 use crate::child;
+use crate::program::{self, Crawl};
 use crate::server::Server;
 
 /// URLs in the state.
@@ -22,15 +22,24 @@ pub(crate) fn run(folder: &Path) {
     let mut page = String::new();
     for number in 0..QUEUED {
         let folder = number % 100;
-        writeln!(page, "<a href=\"/folder-{folder:02}/a-page-with-a-name-{number:06}.html\">")
-            .expect("memory");
+        writeln!(
+            page,
+            "<a href=\"/folder-{folder:02}/a-page-with-a-name-{number:06}.html\">"
+        )
+        .expect("memory");
     }
     let page: Arc<str> = page.into();
     let first = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&first);
     let server = Server::own(move |path| {
-        seen.lock().expect("no panic").get_or_insert_with(Instant::now);
-        Some(if path == "/" { Arc::clone(&page) } else { Arc::default() })
+        seen.lock()
+            .expect("no panic")
+            .get_or_insert_with(Instant::now);
+        Some(if path == "/" {
+            Arc::clone(&page)
+        } else {
+            Arc::default()
+        })
     });
 
     let time = |crawl: &Crawl, folder: &Path| -> Duration {

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::program::{self, Crawl};
 use crate::child::{self, Usage};
+use crate::program::{self, Crawl};
 use crate::server::Server;
 use crate::site;
 
@@ -130,12 +130,21 @@ fn crawl(what: What, connections: usize, server: &Server, folder: &Path) -> Usag
             crawl.state = what == What::Kept;
             let usage = child::run(&mut crawl.command(folder));
             assert_eq!(usage.code, COMPLETE, "the crawl is complete");
-            assert_eq!(program::records(folder), site::PAGES, "a record for each page");
+            assert_eq!(
+                program::records(folder),
+                site::PAGES,
+                "a record for each page"
+            );
             usage
         }
         What::Wget2 => child::run(
             Command::new("wget2")
-                .args(["--quiet", "--recursive", "--level=inf", "--no-host-directories"])
+                .args([
+                    "--quiet",
+                    "--recursive",
+                    "--level=inf",
+                    "--no-host-directories",
+                ])
                 .arg(format!("--max-threads={connections}"))
                 .arg(server.url("/"))
                 .current_dir(folder)
@@ -211,8 +220,16 @@ fn print_goals(rows: &[Row]) {
         }
     };
     goal("CPU over wget2's", ratio(canter, cpu(What::Wget2, 16)), 0.4);
-    goal("CPU over the bare loop's", ratio(canter, cpu(What::Floor, 16)), 2.5);
-    goal("CPU with [state] over without", ratio(cpu(What::Kept, 16), canter), 1.1);
+    goal(
+        "CPU over the bare loop's",
+        ratio(canter, cpu(What::Floor, 16)),
+        2.5,
+    );
+    goal(
+        "CPU with [state] over without",
+        ratio(cpu(What::Kept, 16), canter),
+        1.1,
+    );
     goal("peak MiB", peak(16), 20.0);
     goal("peak MiB at 256 connections", peak(256), 60.0);
     println!();
