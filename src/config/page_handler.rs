@@ -143,7 +143,6 @@ mod tests {
     use crate::extract::Services;
     use crate::fetch::{Fetch, Response};
     use crate::handler;
-    use crate::html::PageOptions;
     use crate::request::{Hop, Request};
     use crate::{ErrorKind, Url};
 
@@ -177,8 +176,7 @@ mod tests {
                 url: url("http://a.test/old"),
                 status: 301,
             }]);
-        let options = PageOptions::new().agent("canter");
-        let services = Services::new(Arc::new(Always(response))).with_page_options(options);
+        let services = Services::new(Arc::new(Always(response))).with_agent("canter");
         let report = handler::run(handler, Context::new(request, Arc::new(services)));
         if let handler::Ended::Outcome(Outcome::Fail(error)) = &report.ended {
             assert!(report.effects.is_empty());

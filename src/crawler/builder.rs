@@ -14,7 +14,6 @@ use crate::extract::{Services, StateMap};
 use crate::fetch::{Fetch, HttpFetch, HttpFetchBuilder, StatusPolicy};
 use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
 use crate::handler::{Handler, IntoHandler};
-use crate::html::PageOptions;
 use crate::ledger::{OutputSpec, RecordLine, Sink};
 use crate::policy::{Policy, RetryPolicy};
 use crate::request::{Request, parse_url};
@@ -354,7 +353,8 @@ impl CrawlerBuilder {
         };
         let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
-            .with_page_options(PageOptions::new().agent(&product_token).text(self.page_text))
+            .with_agent(&product_token)
+            .with_page_text(self.page_text)
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)

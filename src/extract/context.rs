@@ -4,7 +4,7 @@
 //! who needs the answer, and never if nobody does. And nothing done through it
 //! takes effect here: links and records wait until the attempt has ended.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::body::Text;
 use super::effects::{Collector, Effects, Record};
 use super::page::Html;
 use super::services::Services;
+use super::target::Base;
 use crate::error::{Error, Result};
 use crate::fetch::Response;
-use crate::policy::MAX_DURATION;
 use crate::request::Request;
 use crate::uri;
 
@@ -58,7 +58,6 @@ struct Job {
     answer: OnceCell<Result<Arc<Response>>>,
     /// Set when the answer ends the attempt without the handler.
     detour: OnceCell<Detour>,
-    fetching: Cell<bool>,
     text: OnceCell<Result<Text>>,
     page: OnceCell<Result<Html>>,
     referrer: OnceCell<Arc<str>>,
@@ -85,7 +84,6 @@ impl Context {
                 response: OnceCell::new(),
                 answer: OnceCell::new(),
                 detour: OnceCell::new(),
-                fetching: Cell::new(false),
                 text: OnceCell::new(),
                 page: OnceCell::new(),
                 referrer: OnceCell::new(),
@@ -147,13 +145,7 @@ impl Context {
         let Job {
             request, services, ..
         } = &*self.job;
-        let start = (services.clock)();
-        let deadline = start
-            .checked_add(services.timeout)
-            .unwrap_or_else(|| start + MAX_DURATION);
-        self.job.fetching.set(true);
-        let fetched = services.fetch.fetch(request, deadline);
-        self.job.fetching.set(false);
+        let fetched = services.fetch_now(request);
         let response = Arc::new(fetched.map_err(|error| self.locate(error))?);
         let response = self.job.response.get_or_init(|| response);
         match answer::read(request, response, services).map_err(|error| self.locate(error))? {
@@ -185,11 +177,6 @@ impl Context {
 
     pub(crate) fn services(&self) -> &Services {
         &self.job.services
-    }
-
-    /// Whether the fetcher is at work, or was when it panicked.
-    pub(crate) fn is_fetching(&self) -> bool {
-        self.job.fetching.get()
     }
 
     /// The decoded body, which the first call decodes.
@@ -234,9 +221,11 @@ impl Context {
 
     /// What references are resolved against: as a link of the page would be,
     /// once it is known to be one.
-    pub(crate) fn base(&self) -> &Url {
-        self.known_page()
-            .map_or_else(|| self.location(), Html::base)
+    pub(crate) fn base(&self) -> Base<'_> {
+        match self.known_page() {
+            Some(page) => page.base(),
+            None => Base::of_url(self.location()),
+        }
     }
 
     /// The page's URL as the requests found on it name it: without fragment

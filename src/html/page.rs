@@ -1,7 +1,7 @@
 //! [`Page`]: what a page says about itself and where it leads, from one pass
 //! over its text.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use encoding_rs::Encoding;
 use html5gum::Tokenizer;
@@ -26,8 +26,7 @@ use crate::uri;
 pub struct PageOptions {
     metas: bool,
     text: bool,
-    agent: Option<Arc<str>>,
-    directives: RobotsDirectives,
+    agent: Option<String>,
 }
 
 impl PageOptions {
@@ -51,21 +50,8 @@ impl PageOptions {
     /// Our product token, or a user-agent string that starts with it:
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
-        self.agent = Some(product_token(agent).into());
+        self.agent = Some(product_token(agent).to_owned());
         self
-    }
-
-    /// What the answer's `X-Robots-Tag` fields say
-    /// ([`robots_directives`](super::robots_directives)): it counts as if the
-    /// page said it too.
-    pub fn directives(mut self, directives: RobotsDirectives) -> Self {
-        self.directives = directives;
-        self
-    }
-
-    /// Our product token, as far as it is known.
-    pub(crate) fn known_agent(&self) -> &str {
-        self.agent.as_deref().unwrap_or_default()
     }
 }
 
@@ -132,7 +118,7 @@ impl Page {
                 .lang
                 .map(|lang| lang.trim_ascii().to_owned())
                 .filter(|lang| !lang.is_empty()),
-            robots: collected.robots | options.directives,
+            robots: collected.robots,
             metas: collected.metas,
             references: collected.references,
             resolved: OnceLock::new(),
@@ -171,8 +157,8 @@ impl Page {
         self.lang.as_deref()
     }
 
-    /// What the page asks crawlers not to do, by its `meta name=robots`, those
-    /// that name the agent of the options, and the options' directives.
+    /// What the page asks crawlers not to do, by its `meta name=robots` and
+    /// those that name the agent of the options.
     #[must_use]
     pub fn robots(&self) -> RobotsDirectives {
         self.robots
