@@ -31,7 +31,12 @@ impl Books {
         let mut options = LedgerOptions::new(Anchor::now());
         options.records.clone_from(&plan.keep.output);
         options.log.clone_from(&plan.keep.log);
-        options.sinks = plan.keep.sinks.iter().map(|sink| shared(Arc::clone(sink))).collect();
+        options.sinks = plan
+            .keep
+            .sinks
+            .iter()
+            .map(|sink| shared(Arc::clone(sink)))
+            .collect();
         options.state = plan.keep.state_dir.as_ref().map(|dir| {
             StateSpec::new(dir, identity(plan, seeds))
                 .with_fresh(plan.keep.fresh)
@@ -39,7 +44,12 @@ impl Books {
         });
         let (ledger, restored) = Ledger::open(options)?;
         let (pass, pages) = (restored.pass, restored.pages());
-        Ok(Some(Books { ledger, pass, restored: Some(restored), pages }))
+        Ok(Some(Books {
+            ledger,
+            pass,
+            restored: Some(restored),
+            pages,
+        }))
     }
 
     /// What earlier runs remember of the pages that are due.
@@ -49,7 +59,9 @@ impl Books {
 
     /// Gives the engine what earlier runs left, once.
     pub(super) fn restore(&mut self, engine: &mut Engine, plan: &Plan, now: Instant) -> Result<()> {
-        let Some(restored) = self.restored.take() else { return Ok(()) };
+        let Some(restored) = self.restored.take() else {
+            return Ok(());
+        };
         for (fingerprint, end) in restored.known() {
             if end.is_some() {
                 engine.restore_seen(fingerprint);
@@ -73,7 +85,9 @@ impl Books {
         }
         restored.each_pending(|pending| {
             let queued = pending.queued;
-            let candidate = plan.admit.restored(queued.request, queued.purpose, queued.seed);
+            let candidate = plan
+                .admit
+                .restored(queued.request, queued.purpose, queued.seed);
             if pending.rejudge || restored.settings_changed {
                 let _ = engine.push(candidate, now);
             } else {
@@ -87,7 +101,10 @@ impl Books {
 fn identity(plan: &Plan, seeds: &[Candidate]) -> Identity {
     Identity {
         seeds: seeds.iter().map(|seed| seed.fingerprint).collect(),
-        label: seeds.first().map(|seed| seed.url().to_string()).unwrap_or_default(),
+        label: seeds
+            .first()
+            .map(|seed| seed.url().to_string())
+            .unwrap_or_default(),
         settings: format!("{:?}", plan.admit),
     }
 }

@@ -136,7 +136,8 @@ impl CrawlerBuilder {
     /// Adds a URL to begin with. One that cannot be used is an error of
     /// [`build`](Self::build).
     pub fn seed(mut self, url: impl AsRef<str>) -> Self {
-        self.seeds.push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
+        self.seeds
+            .push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
         self
     }
 
@@ -312,10 +313,7 @@ impl CrawlerBuilder {
     /// After a crash the next run may hand over records of the last second
     /// again: a sink gets each record at least once. The files of
     /// [`output`](Self::output) hold each exactly once. An error ends the run.
-    pub fn sink(
-        mut self,
-        sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static,
-    ) -> Self {
+    pub fn sink(mut self, sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static) -> Self {
         self.keep.sinks.push(Arc::new(Mutex::new(Box::new(sink))));
         self
     }
@@ -332,7 +330,9 @@ impl CrawlerBuilder {
         }
         policy.validate()?;
         let seeds: Vec<Request> = self.seeds.into_iter().collect::<Result<_>>()?;
-        let handler = self.handler.ok_or_else(|| Error::invalid("the crawl has no handler"))?;
+        let handler = self
+            .handler
+            .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
         handler.check(&self.state)?;
         let mut scope = self.scope;
         let mut http = self
@@ -353,14 +353,23 @@ impl CrawlerBuilder {
         };
         let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
+<<<<<<< HEAD
             .with_agent(&product_token)
             .with_page_text(self.page_text)
+=======
+>>>>>>> main
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
+            .with_agent(&self.user_agent)
+            .with_page_text(self.page_text)
             .with_state(self.state);
         let plan = Plan {
-            admit: Arc::new(Admit { scope, traps: self.traps, max_depth: self.max_depth }),
+            admit: Arc::new(Admit {
+                scope,
+                traps: self.traps,
+                max_depth: self.max_depth,
+            }),
             policy: Arc::new(policy),
             frontier: self.frontier,
             obey_robots: self.obey_robots,

@@ -202,28 +202,26 @@ impl Engine {
         }
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
-        match self.refusal(&candidate) {
-            Some(reason) => {
-                self.count_skip(reason);
-                if reason == SkipReason::Depth {
-                    self.hold_deep(&candidate);
-                }
-                if self.options.journal {
-                    self.journal.push(Change::Refused(Box::new(queued(candidate)), reason));
-                }
-                Admission::Skipped(reason)
+        if let Some(reason) = self.refusal(&candidate) {
+            self.count_skip(reason);
+            if reason == SkipReason::Depth {
+                self.hold_deep(&candidate);
             }
-            None => {
-                if let Some(path) = candidate.variant_of {
-                    self.variants.count(path, self.options.max_query_variants);
-                }
-                self.admit(candidate, now);
-                Admission::Queued
+            if self.options.journal {
+                self.journal
+                    .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
+            return Admission::Skipped(reason);
         }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
+        self.admit(candidate, now);
+        Admission::Queued
     }
 
     /// What [`push`](Self::push) would say now.
+    #[must_use]
     pub fn preview(&self, candidate: &Candidate) -> Admission {
         if let Some(held) = self.deep.get(&candidate.fingerprint)
             && !candidate.too_deep
@@ -294,7 +292,8 @@ impl Engine {
         self.counts.queued += 1;
         self.enqueue(homeless, now);
         if self.options.journal {
-            self.journal.push(Change::Queued(Box::new(queued(candidate))));
+            self.journal
+                .push(Change::Queued(Box::new(queued(candidate))));
         }
     }
 
@@ -430,7 +429,9 @@ impl Engine {
     }
 
     fn elapsed(&self, now: Instant) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
+        self.started.map_or(Duration::ZERO, |started| {
+            now.saturating_duration_since(started)
+        })
     }
 
     /// How many changes are kept.
@@ -620,7 +621,7 @@ impl Engine {
         if let Some(delay) = rules.crawl_delay {
             self.hosts.get_mut(host).raise_gap(delay);
         }
-        let until = now + (ROBOTS_LIFETIME - age);
+        let until = now + ROBOTS_LIFETIME.saturating_sub(age);
         self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
     }
 

@@ -47,7 +47,7 @@ impl Engine {
     /// changes nothing.
     pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
         let mut flight = self.in_flight.remove(&report.id)?;
-        flight.url = report.url.clone();
+        flight.url.clone_from(&report.url);
         self.hosts.get_mut(flight.host).on_end();
         self.counts.bytes += report.bytes;
         let host = flight.host;

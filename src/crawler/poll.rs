@@ -83,15 +83,12 @@ impl Engine {
 
     fn gate(&mut self, now: Instant) -> Poll {
         self.heed_deadline(now);
-        if self.stopped.is_none() && self.pending() > 0 {
-            if self
-                .policy
-                .max_requests
-                .is_some_and(|max| self.counts.requests >= max)
-                && self.counts.queued > 0
-            {
-                self.stop(RunEnd::Bound(Bound::Requests), now);
-            }
+        let spent = self
+            .policy
+            .max_requests
+            .is_some_and(|max| self.counts.requests >= max);
+        if spent && self.counts.queued > 0 {
+            self.stop(RunEnd::Bound(Bound::Requests), now);
         }
         if let Some((since, _)) = self.stopped {
             return self.wind_down(since, now);

@@ -130,7 +130,7 @@ impl Pool {
             if shared.over || stopping || now >= until {
                 return;
             }
-            shared = self.wait_timeout(&self.rest, shared, until - now);
+            shared = Self::wait_timeout(&self.rest, shared, until - now);
         }
     }
 
@@ -182,7 +182,7 @@ impl Pool {
         match shared.leader {
             None => {
                 shared.leader = Some(at);
-                shared = self.wait_timeout(&self.timer, shared, at - now);
+                shared = Self::wait_timeout(&self.timer, shared, at - now);
                 shared.leader = None;
                 shared
             }
@@ -215,7 +215,6 @@ impl Pool {
     }
 
     fn wait_timeout<'a>(
-        &'a self,
         condvar: &Condvar,
         shared: MutexGuard<'a, Shared>,
         duration: Duration,
@@ -376,16 +375,26 @@ impl Pool {
             let now = Instant::now();
             let alarm = shared.engine.as_ref().and_then(Engine::alarm);
             if !shared.over && alarm.is_some_and(|at| at <= now) {
-                if shared.engine.as_mut().is_some_and(|engine| engine.ring(now)) {
+                if shared
+                    .engine
+                    .as_mut()
+                    .is_some_and(|engine| engine.ring(now))
+                {
                     self.end(&mut shared);
                 } else {
                     self.wake_all(&mut shared);
                 }
             }
-            let full = shared.engine.as_ref().is_some_and(|engine| self.is_full(engine));
+            let full = shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.is_full(engine));
             if shared.over || full || now >= until {
                 let over = shared.over;
-                let mut batch = Batch { over, ..Batch::default() };
+                let mut batch = Batch {
+                    over,
+                    ..Batch::default()
+                };
                 if let Some(engine) = shared.engine.as_mut() {
                     batch.changes = engine.take_changes();
                     batch.totals = engine.totals(now);
@@ -393,9 +402,13 @@ impl Pool {
                 self.room.notify_all();
                 return batch;
             }
-            let next = shared.engine.as_ref().and_then(Engine::alarm).filter(|at| *at > now);
+            let next = shared
+                .engine
+                .as_ref()
+                .and_then(Engine::alarm)
+                .filter(|at| *at > now);
             let next = next.map_or(until, |at| at.min(until));
-            shared = self.wait_timeout(&self.caller, shared, next - now);
+            shared = Self::wait_timeout(&self.caller, shared, next - now);
         }
     }
 
@@ -404,9 +417,15 @@ impl Pool {
     pub(super) fn wait_for_room(&self) {
         let mut shared = self.lock();
         while !shared.over
-            && shared.engine.as_ref().is_some_and(|engine| self.is_full(engine))
+            && shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.is_full(engine))
         {
-            shared = self.room.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            shared = self
+                .room
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::{info, warn};
 
+use super::Control;
 use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
@@ -16,10 +17,9 @@ use super::engine::{Engine, EngineOptions};
 use super::event::Events;
 use super::pool::Pool;
 use super::stats::{RunEnd, Stats};
-use super::Control;
 use crate::admission::Admission;
 use crate::error::{Error, ErrorKind, Result};
-use crate::extract::{Context, Preview, Services};
+use crate::extract::{Context, Preview, Services, panicked};
 use crate::handler::{self, Handler};
 use crate::ledger::{Anchor, Pages};
 use crate::policy::Policy;
@@ -58,7 +58,9 @@ struct Gate {
 impl Preview for Gate {
     fn preview(&self, request: &Request) -> Admission {
         let candidate = self.admit.link(request.clone());
-        self.pool.with_engine(|engine| engine.preview(&candidate)).unwrap_or(Admission::Queued)
+        self.pool
+            .with_engine(|engine| engine.preview(&candidate))
+            .unwrap_or(Admission::Queued)
     }
 }
 
@@ -98,7 +100,10 @@ pub(super) fn run(
         engine.stop(RunEnd::Stopped, now);
     }
     let pool = Arc::new(Pool::new(engine, plan.policy.concurrency, JOURNAL_LIMIT));
-    let preview = Gate { pool: Arc::clone(&pool), admit: Arc::clone(&plan.admit) };
+    let preview = Gate {
+        pool: Arc::clone(&pool),
+        admit: Arc::clone(&plan.admit),
+    };
     let services = plan.services.clone().with_preview(Arc::new(preview));
     let run = Arc::new(Run {
         pool: Arc::clone(&pool),
@@ -138,7 +143,9 @@ pub(super) fn run(
     }
     if let Some(books) = &mut books {
         let complete = stats.pending() == 0 && fatal.is_none();
-        books.ledger.finish(&changes, complete, Anchor::now(), totals)?;
+        books
+            .ledger
+            .finish(&changes, complete, Anchor::now(), totals)?;
     }
     match fatal {
         Some(error) => Err(error),
@@ -166,7 +173,9 @@ fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
         let batch = pool.wait_for_changes(COMMIT_INTERVAL);
         if let Some(books) = books
             && failed.is_none()
-            && let Err(error) = books.ledger.commit(&batch.changes, Anchor::now(), batch.totals)
+            && let Err(error) = books
+                .ledger
+                .commit(&batch.changes, Anchor::now(), batch.totals)
         {
             pool.fail(error.clone());
             // What is in flight could not be written either.
@@ -181,13 +190,17 @@ fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
 
 /// What a run begins with.
 fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
-    let mut seeds: Vec<_> = plan.seeds.iter().map(|seed| plan.admit.seed(seed.clone())).collect();
+    let mut seeds: Vec<_> = plan
+        .seeds
+        .iter()
+        .map(|seed| plan.admit.seed(seed.clone()))
+        .collect();
     match &plan.sitemaps {
         Sitemaps::None => {}
         Sitemaps::Urls(urls) => {
             for url in urls {
-                let request = Request::new(Method::Get, parse_url(url)?)
-                    .with_referrer(Some("".into()));
+                let request =
+                    Request::new(Method::Get, parse_url(url)?).with_referrer(Some("".into()));
                 seeds.push(plan.admit.sitemap(request));
             }
         }
@@ -217,13 +230,7 @@ impl Run {
                 // gets here is a fault of ours: it ends the run, and does not
                 // leave it waiting for this thread.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run.work())) {
-                    let what = payload
-                        .downcast_ref::<&str>()
-                        .map(ToString::to_string)
-                        .or_else(|| payload.downcast_ref::<String>().cloned())
-                        .unwrap_or_default();
-                    let error = Error::new(ErrorKind::Worker)
-                        .with_message(format!("a worker of the crawl panicked: {what}"));
+                    let error = panicked("a worker of the crawl", payload);
                     run.pool.fail_worker(error);
                 }
                 run.pool.leave();

@@ -95,7 +95,12 @@ impl Context {
     /// Names the hash of the body that an earlier pass saw.
     pub(crate) fn with_previous(self, hash: Option<u64>) -> Self {
         match Rc::try_unwrap(self.job) {
-            Ok(job) => Context { job: Rc::new(Job { previous: hash, ..job }) },
+            Ok(job) => Context {
+                job: Rc::new(Job {
+                    previous: hash,
+                    ..job
+                }),
+            },
             Err(job) => Context { job },
         }
     }
@@ -108,7 +113,10 @@ impl Context {
     /// As [`response`](Self::response).
     pub fn changed(&self) -> Result<Option<bool>> {
         let response = self.response()?;
-        Ok(self.job.previous.map(|hash| hash != crate::uri::hash(response.body())))
+        Ok(self
+            .job
+            .previous
+            .map(|hash| hash != crate::uri::hash(response.body())))
     }
 
     /// The request.

@@ -195,12 +195,12 @@ impl Html {
     /// Worked out when first asked for.
     #[must_use]
     pub fn text(&self) -> &str {
-        let inner = &*self.inner;
-        inner.page.text().unwrap_or_else(|| {
-            inner
-                .visible
-                .get_or_init(|| html::visible_text(self.source()))
-        })
+        if let Some(text) = self.inner.page.text() {
+            return text;
+        }
+        self.inner
+            .visible
+            .get_or_init(|| html::visible_text(self.source()))
     }
 
     /// The page's source, decoded.

@@ -98,12 +98,11 @@ impl Services {
         self
     }
 
-    /// Sets whether each page's visible text is gathered while it is parsed,
-    /// for crawls that ask every page for it
-    /// ([`Html::text`](super::Html::text)).
+    /// Sets whether a page's visible text is collected while it is parsed: for
+    /// handlers that ask for every page's text.
     #[must_use]
-    pub fn with_page_text(mut self, gather: bool) -> Self {
-        self.page_options = self.page_options.text(gather);
+    pub fn with_page_text(mut self, text: bool) -> Self {
+        self.page_options = self.page_options.text(text);
         self
     }
 

@@ -1,7 +1,7 @@
 //! [`Page`]: what a page says about itself and where it leads, from one pass
 //! over its text.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use encoding_rs::Encoding;
 use html5gum::Tokenizer;
@@ -26,7 +26,7 @@ use crate::uri;
 pub struct PageOptions {
     metas: bool,
     text: bool,
-    agent: Option<String>,
+    agent: Option<Arc<str>>,
 }
 
 impl PageOptions {
@@ -50,7 +50,7 @@ impl PageOptions {
     /// Our product token, or a user-agent string that starts with it:
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
-        self.agent = Some(product_token(agent).to_owned());
+        self.agent = Some(product_token(agent).into());
         self
     }
 }
