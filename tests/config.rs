@@ -78,7 +78,7 @@ fn the_defaults_are_those_of_the_documentation() {
     assert_eq!(policy.deadline, None);
     assert_eq!(settings.crawl.max_depth, Some(20));
     assert!(settings.crawl.follow);
-    assert_eq!(settings.crawl.sitemaps, Sitemaps::Discover);
+    assert_eq!(settings.crawl.sitemaps, Sitemaps::Off);
     assert_eq!(settings.crawl.order, Order::Fifo);
     assert_eq!(settings.crawl.revisit, Duration::ZERO);
     assert!(settings.scope.hosts.is_empty());

@@ -5,25 +5,21 @@
 //! |---|---|
 //! | `args`, `help` | the command line, and the one table of its options |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
-//! | `run` | `canter run` and `canter crawl` |
+//! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
 mod args;
 mod check;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod exit;
 mod help;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod logger;
 mod pace;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod progress;
 mod run;
 mod seeds;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod signal;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod summary;
 mod term;
 
 use std::io::{self, Write as _};

@@ -104,6 +104,14 @@ pub struct HostEntry<'a> {
     pub hidden: bool,
 }
 
+impl HostEntry<'_> {
+    /// The name, unless it must not be shown.
+    #[must_use]
+    pub fn shown_name(&self) -> &str {
+        if self.hidden { HIDDEN } else { &self.rule.name }
+    }
+}
+
 impl fmt::Display for HostEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.hidden {

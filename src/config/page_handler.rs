@@ -176,7 +176,7 @@ mod tests {
                 url: url("http://a.test/old"),
                 status: 301,
             }]);
-        let services = Services::new(Arc::new(Always(response)));
+        let services = Services::new(Arc::new(Always(response))).with_agent("canter");
         let report = handler::run(handler, Context::new(request, Arc::new(services)));
         if let handler::Ended::Outcome(Outcome::Fail(error)) = &report.ended {
             assert!(report.effects.is_empty());

@@ -88,8 +88,9 @@ impl Run {
         let message = memo.message.as_deref().unwrap_or_default();
         match ending {
             Ending::Ended(End::Failed(kind)) => {
+                let times = if attempt == 1 { "attempt" } else { "attempts" };
                 warn!(
-                    "{}: failed after {attempt} attempts ({kind}): {message}",
+                    "{}: failed after {attempt} {times} ({kind}): {message}",
                     shown()
                 );
             }

@@ -27,7 +27,6 @@ pub struct PageOptions {
     metas: bool,
     text: bool,
     agent: Option<Arc<str>>,
-    directives: RobotsDirectives,
 }
 
 impl PageOptions {
@@ -52,14 +51,6 @@ impl PageOptions {
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
         self.agent = Some(product_token(agent).into());
-        self
-    }
-
-    /// What the answer's `X-Robots-Tag` fields say
-    /// ([`robots_directives`](super::robots_directives)): it counts as if the
-    /// page said it too.
-    pub fn directives(mut self, directives: RobotsDirectives) -> Self {
-        self.directives = directives;
         self
     }
 }
@@ -127,7 +118,7 @@ impl Page {
                 .lang
                 .map(|lang| lang.trim_ascii().to_owned())
                 .filter(|lang| !lang.is_empty()),
-            robots: collected.robots | options.directives,
+            robots: collected.robots,
             metas: collected.metas,
             references: collected.references,
             resolved: OnceLock::new(),
@@ -166,8 +157,8 @@ impl Page {
         self.lang.as_deref()
     }
 
-    /// What the page asks crawlers not to do, by its `meta name=robots`, those
-    /// that name the agent of the options, and the options' directives.
+    /// What the page asks crawlers not to do, by its `meta name=robots` and
+    /// those that name the agent of the options.
     #[must_use]
     pub fn robots(&self) -> RobotsDirectives {
         self.robots

@@ -132,7 +132,7 @@ pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
 
 /// Writes a file whole or not at all, and makes it last: beside its place
 /// first, then renamed.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = with_suffix(path, ".new");
     let written = (|| {
         let mut file = File::create(&new)?;
