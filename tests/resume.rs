@@ -292,3 +292,19 @@ fn an_output_that_is_there_can_be_refused() {
     assert!(error.to_string().contains("pages.jsonl"), "{error}");
     assert!(site.urls().is_empty(), "before any request");
 }
+
+#[test]
+fn the_same_settings_are_the_same_in_the_next_run() {
+    let dir = TempDir::new();
+    for hosts in [["a.test", "b.test"], ["b.test", "a.test"]] {
+        let scope = canter::Scope::builder().hosts(hosts).build().expect("a scope");
+        let crawler = crawl(&dir, site(), Policy::builder().max_requests(5)).scope(scope);
+        crawler.build().expect("a crawl").run().expect("a run");
+    }
+    let logged = urls(&dir, "log.jsonl");
+    let count = logged.len();
+    assert_each_once(logged, count);
+    let state = std::fs::read_to_string(dir.join("state").join("journal.jsonl"));
+    let heads = state.expect("a state").matches("\"settings\"").count();
+    assert_eq!(heads, 1, "the settings are told once, since they have not changed");
+}
