@@ -353,11 +353,6 @@ impl CrawlerBuilder {
         };
         let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
-<<<<<<< HEAD
-            .with_agent(&product_token)
-            .with_page_text(self.page_text)
-=======
->>>>>>> main
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
