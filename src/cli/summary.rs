@@ -314,10 +314,16 @@ mod tests {
         assert_eq!(value["exit"], 3);
         assert_eq!(value["began"], "1970-01-01T00:00:00.000Z");
         assert_eq!(value["seconds"], 1_263.5);
-        assert_eq!(value["failed"], serde_json::json!({"rejected": 3, "too_large": 2}));
+        assert_eq!(
+            value["failed"],
+            serde_json::json!({"rejected": 3, "too_large": 2})
+        );
         assert_eq!(value["skipped"], serde_json::json!({"trap_repeat": 20}));
         assert_eq!(value["pending"], 56);
         assert_eq!(value["robots_obeyed"], true);
-        assert_eq!(value["unmatched_hosts"], serde_json::json!(["***", "b.test"]));
+        assert_eq!(
+            value["unmatched_hosts"],
+            serde_json::json!(["***", "b.test"])
+        );
     }
 }
