@@ -47,6 +47,7 @@ pub(super) struct Plan {
     pub(super) sitemaps: Sitemaps,
     pub(super) seeds: Vec<Request>,
     pub(super) seed_hosts: HashSet<String>,
+    pub(super) seed_origins: HashSet<String>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
     pub(super) keep: Keep,
@@ -341,8 +342,10 @@ impl CrawlerBuilder {
             .timeout(self.timeout)
             .connections(policy.concurrency);
         let mut seed_hosts = HashSet::new();
+        let mut seed_origins = HashSet::new();
         for seed in &seeds {
             scope.add_seed(seed.url());
+            seed_origins.insert(uri::origin(seed.url()));
             if seed_hosts.insert(uri::host_key(seed.url()).into_owned()) {
                 http = http.allow_host(uri::host_key(seed.url()));
             }
@@ -372,6 +375,7 @@ impl CrawlerBuilder {
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,
+            seed_origins,
             handler,
             services,
             keep: self.keep,
