@@ -273,10 +273,13 @@ impl Engine {
     /// A URL that was seen before: a duplicate, unless it was too deep then
     /// and is not now.
     fn found_again(&mut self, candidate: &Candidate, now: Instant) -> Admission {
-        if candidate.too_deep || !self.deep.contains_key(&candidate.fingerprint) {
+        if candidate.too_deep {
             return Admission::Duplicate;
         }
-        self.deep.remove(&candidate.fingerprint);
+        let Some(held) = self.deep.remove(&candidate.fingerprint) else {
+            return Admission::Duplicate;
+        };
+        self.release(held.origin);
         self.counts.skipped -= 1;
         if let Some(count) = self.counts.skipped_by_reason.get_mut(&SkipReason::Depth) {
             *count -= 1;

@@ -30,6 +30,7 @@ mod restored;
 mod scan;
 mod status;
 mod table;
+mod whole;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
