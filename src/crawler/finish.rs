@@ -32,6 +32,9 @@ pub enum Ending {
     Returned,
     /// It was a request for robots.txt.
     Robots,
+    /// It was the last request for a robots.txt that could not be read; its
+    /// origin's URLs are left for the next run.
+    RobotsUnreachable,
 }
 
 /// What a request's end says in the ledger, besides the end itself.
@@ -53,8 +56,7 @@ impl Engine {
         let host = flight.host;
         let ending = if let Kind::Robots { of } = flight.entry.kind {
             self.robots_in_flight -= 1;
-            self.finish_robots(flight, of, report, now);
-            Ending::Robots
+            self.finish_robots(flight, of, report, now)
         } else {
             self.finish_page(flight, report, now)
         };
@@ -393,7 +395,13 @@ impl Engine {
         }
     }
 
-    fn finish_robots(&mut self, flight: Flight, of: OriginId, report: Report, now: Instant) {
+    fn finish_robots(
+        &mut self,
+        flight: Flight,
+        of: OriginId,
+        report: Report,
+        now: Instant,
+    ) -> Ending {
         match report.finished {
             Finished::Robots(RobotsAnswer::Rules {
                 rules,
@@ -441,11 +449,12 @@ impl Engine {
                             entry,
                         },
                     );
-                } else {
-                    self.origins.get_mut(of).robots = RobotsState::GivenUp;
-                    self.release(flight.origin);
-                    self.release(of);
+                    return Ending::Retrying { delay };
                 }
+                self.origins.get_mut(of).robots = RobotsState::GivenUp;
+                self.release(flight.origin);
+                self.release(of);
+                return Ending::RobotsUnreachable;
             }
             // Given up or unanswered: asked for again when it is next needed.
             _ => {
@@ -455,6 +464,7 @@ impl Engine {
                 self.release(of);
             }
         }
+        Ending::Robots
     }
 
     fn learn_robots(
