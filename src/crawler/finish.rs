@@ -31,6 +31,9 @@ pub enum Ending {
     Returned,
     /// It was a request for robots.txt.
     Robots,
+    /// It was the last request for a robots.txt that could not be read; its
+    /// origin's URLs are left for the next run.
+    RobotsUnreachable,
 }
 
 /// What a request's end says in the ledger, besides the end itself.
@@ -52,8 +55,7 @@ impl Engine {
         let host = flight.host;
         let ending = if let Kind::Robots { of } = flight.entry.kind {
             self.robots_in_flight -= 1;
-            self.finish_robots(flight, of, report, now);
-            Ending::Robots
+            self.finish_robots(flight, of, report, now)
         } else {
             self.finish_page(flight, report, now)
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::engine::{Engine, Flight, Homeless};
+use super::finish::Ending;
 use super::job::{Finished, Report, RobotsAnswer};
 use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
 use crate::error::ErrorKind;
@@ -18,7 +19,7 @@ impl Engine {
         of: OriginId,
         report: Report,
         now: Instant,
-    ) {
+    ) -> Ending {
         match report.finished {
             Finished::Robots(RobotsAnswer::Rules {
                 rules,
@@ -66,11 +67,12 @@ impl Engine {
                             entry,
                         },
                     );
-                } else {
-                    self.origins.get_mut(of).robots = RobotsState::GivenUp;
-                    self.release(flight.origin);
-                    self.release(of);
+                    return Ending::Retrying { delay };
                 }
+                self.origins.get_mut(of).robots = RobotsState::GivenUp;
+                self.release(flight.origin);
+                self.release(of);
+                return Ending::RobotsUnreachable;
             }
             // Given up or unanswered: asked for again when it is next needed.
             _ => {
@@ -80,6 +82,7 @@ impl Engine {
                 self.release(of);
             }
         }
+        Ending::Robots
     }
 
     fn learn_robots(
