@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::frontier::{Candidate, Kind, OriginId};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
-use crate::policy::RetryAfterScope;
+use crate::policy::{MAX_DURATION, RetryAfterScope};
 use crate::politeness::Weight;
 use crate::uri;
 
@@ -82,6 +82,8 @@ impl Engine {
             Finished::Backoff { scope, duration } => {
                 self.note_attempt(&flight, None, now);
                 let tag = self.tag_of(&scope, flight.tag);
+                // A handler's durations are unchecked; no instant is beyond this.
+                let duration = duration.min(MAX_DURATION);
                 self.tag_pauses.pause(tag, now + duration);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
@@ -224,7 +226,7 @@ impl Engine {
     ) -> Ending {
         if flight.entry.attempt <= self.policy.retry.max_retries {
             let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
-            return self.retry(flight, delay, now);
+            return self.retry(flight, delay.min(MAX_DURATION), now);
         }
         let mut error = Error::worker(format!("{why} after the last one"));
         if let Some(status) = status {

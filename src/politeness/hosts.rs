@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::policy::Policy;
+use crate::policy::{MAX_DURATION, Policy};
 
 /// The gap that throttling starts from on a host without a delay.
 const FIRST_GAP: Duration = Duration::from_secs(1);
@@ -178,8 +178,9 @@ impl Host {
     }
 
     /// Raises the gap to what the host's robots.txt asks for; never lowers it.
+    /// A delay of any size is kept, up to the longest that a policy may name.
     pub fn raise_gap(&mut self, crawl_delay: Duration) {
-        self.base_gap = self.base_gap.max(crawl_delay);
+        self.base_gap = self.base_gap.max(crawl_delay.min(MAX_DURATION));
     }
 
     /// A request failed for good. Parks the host after `max` in a row, and
