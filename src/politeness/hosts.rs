@@ -10,6 +10,10 @@ use crate::policy::{MAX_DURATION, Policy};
 
 /// The gap that throttling starts from on a host without a delay.
 const FIRST_GAP: Duration = Duration::from_secs(1);
+/// How long a host's failures and its widened gap are remembered after its last
+/// start, when nothing is queued for it. A queue that comes back to a host
+/// later than this finds it rested.
+const MEMORY: Duration = Duration::from_secs(3600);
 /// The fewest hosts before idle ones are looked for.
 const SWEEP_FROM: usize = 1024;
 
@@ -192,14 +196,14 @@ impl Host {
         park
     }
 
-    /// Whether nothing would be lost by forgetting the host.
+    /// Whether nothing that matters would be lost by forgetting the host.
     fn is_idle(&self, now: Instant) -> bool {
+        let clean = self.failures == 0 && self.throttle_gap.is_zero();
+        let rested = || self.last_start.is_none_or(|last| now >= last + MEMORY);
         self.refs == 0
             && self.in_flight == 0
-            && self.pages == 0
-            && self.failures == 0
             && !self.parked
-            && self.throttle_gap.is_zero()
+            && (clean || rested())
             && matches!(self.may_start(now), Verdict::Now)
     }
 }
@@ -279,6 +283,12 @@ impl HostTable {
         };
         self.by_name.insert(name, id);
         id
+    }
+
+    /// The host of that name, if it is known.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<HostId> {
+        self.by_name.get(name).copied()
     }
 
     /// The host of that number.
