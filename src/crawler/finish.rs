@@ -167,7 +167,8 @@ impl Engine {
     }
 
     fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) -> Ending {
-        if error.kind() == ErrorKind::Cancelled {
+        // Without a stop it would start again at once, and for ever.
+        if error.kind() == ErrorKind::Cancelled && self.is_stopping() {
             self.counts.cancelled += 1;
             return self.give_back(flight, now);
         }
@@ -419,7 +420,17 @@ impl Engine {
                 self.release(flight.origin);
                 self.release(of);
             }
-            Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
+            Finished::Fatal(error) => {
+                Engine::fail(self, error, now);
+                self.forget_robots(flight.origin, of, now);
+            }
+            Finished::Failed(error) if error.kind().is_fatal() => {
+                Engine::fail(self, error, now);
+                self.forget_robots(flight.origin, of, now);
+            }
+            Finished::Failed(error)
+                if error.kind() != ErrorKind::Cancelled || !self.is_stopping() =>
+            {
                 let asked = self.note_attempt(&flight, Some(&error), now);
                 if flight.entry.attempt <= self.policy.retry.max_retries {
                     let delay = self
@@ -450,13 +461,17 @@ impl Engine {
                 }
             }
             // Given up or unanswered: asked for again when it is next needed.
-            _ => {
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
+            _ => self.forget_robots(flight.origin, of, now),
         }
+    }
+
+    /// Takes the robots.txt of an origin for not asked for, after a request to
+    /// `at` that came to nothing.
+    pub(super) fn forget_robots(&mut self, at: OriginId, of: OriginId, now: Instant) {
+        self.origins.get_mut(of).robots = RobotsState::Unknown;
+        self.put_back_lanes_of(of, now);
+        self.release(at);
+        self.release(of);
     }
 
     fn learn_robots(

@@ -183,10 +183,7 @@ impl Engine {
             self.hosts.get_mut(host).on_end();
             if let Kind::Robots { of } = entry.kind {
                 self.robots_in_flight -= 1;
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(origin);
-                self.release(of);
+                self.forget_robots(origin, of, now);
             } else {
                 self.counts.cancelled += 1;
                 self.counts.queued += 1;
