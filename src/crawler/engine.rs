@@ -397,10 +397,12 @@ impl Engine {
         self.abandoned = true;
     }
 
-    /// Ends the run with an error. The first one stays.
+    /// Ends the run with an error. The first one stays, and an error weighs
+    /// more than whatever the run was stopping for.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
-        self.stop(RunEnd::Error, now);
+        let since = self.stopped.map_or(now, |(since, _)| since);
+        self.stopped = Some((since, RunEnd::Error));
     }
 
     /// Whether the run is stopping.
