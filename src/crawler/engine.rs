@@ -252,7 +252,12 @@ impl Engine {
         if candidate.refusal.is_some() {
             return candidate.refusal;
         }
-        if candidate.foreign_host && !self.landed.contains(&*uri::host_key(candidate.url())) {
+        // Where a seed is redirected to is not in the scope, but on the way.
+        let on_the_way = candidate.seed && self.options.seeds_widen_scope;
+        if candidate.foreign_host
+            && !on_the_way
+            && !self.landed.contains(&*uri::host_key(candidate.url()))
+        {
             return Some(SkipReason::Scope);
         }
         if self

@@ -10,12 +10,11 @@ use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
-use crate::frontier::{Candidate, Kind, OriginId};
+use crate::frontier::{Candidate, Extra, Kind, OriginId};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
 use crate::policy::{MAX_DURATION, RetryAfterScope};
 use crate::politeness::Weight;
-use crate::uri;
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,6 +115,14 @@ impl Engine {
         } else {
             End::Done
         };
+        let was_redirected = |extra: &Extra| !extra.hops.is_empty();
+        if flight.entry.seed
+            && self.options.seeds_widen_scope
+            && flight.entry.extra.as_deref().is_some_and(was_redirected)
+        {
+            let host = self.hosts.get(flight.host);
+            self.landed.insert((&*host.name).into());
+        }
         let tag = flight.tag;
         let note = Note {
             status,
@@ -158,9 +165,6 @@ impl Engine {
             ..Note::default()
         };
         self.journal_end(&flight, End::Redirected, note, None, Vec::new());
-        if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
-            self.landed.insert(uri::host_key(target.url()).into());
-        }
         self.release(flight.origin);
         let _ = self.push(target, now);
         Ending::Ended(End::Redirected)
