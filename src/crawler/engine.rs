@@ -170,6 +170,9 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
+        // Retries are counted within a run.
+        self.schedule.update(|entry| entry.attempt = 1);
+        self.delayed.update(|homeless| homeless.entry.attempt = 1);
         let full = std::mem::take(&mut self.full);
         let aside = self.origins.iter_mut().flat_map(|origin| {
             if matches!(origin.robots, RobotsState::GivenUp) {

@@ -355,6 +355,16 @@ impl Schedule {
         drained
     }
 
+    /// Changes everything that is queued; what decides the order must stay as
+    /// it is.
+    pub fn update(&mut self, mut change: impl FnMut(&mut Entry)) {
+        for lane in self.lanes.iter_mut().flatten() {
+            let mut slots = std::mem::take(&mut lane.queue).into_vec();
+            slots.iter_mut().for_each(|slot| change(&mut slot.entry));
+            lane.queue = slots.into();
+        }
+    }
+
     /// Everything that is queued, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&Lane, &Entry)> {
         self.lanes
