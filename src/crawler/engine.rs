@@ -378,7 +378,8 @@ impl Engine {
         let readiness = match self.hosts.get(host).may_start(now) {
             Verdict::Now => Readiness::Now,
             Verdict::At(at, _) => Readiness::At(at),
-            Verdict::Busy | Verdict::Parked => Readiness::Later,
+            Verdict::Busy => Readiness::Busy,
+            Verdict::Parked => Readiness::Later,
         };
         self.schedule.place(host, readiness);
     }

@@ -363,13 +363,19 @@ impl Engine {
             .min_by_key(|(at, _)| *at)
     }
 
+    /// What the next start waits for when only an end can bring it about. What
+    /// is left for the next run waits for nothing in this one.
     fn idle_reason(&self) -> Why {
-        if self.counts.queued == 0 {
-            Why::Nothing
-        } else if self.robots_in_flight == self.in_flight.len() {
+        let is_waited_for = |flight: &Flight| match flight.entry.kind {
+            Kind::Robots { of } => !self.origins.get(of).aside.is_empty(),
+            _ => false,
+        };
+        if self.schedule.any_busy() {
+            Why::HostLimit
+        } else if self.robots_in_flight > 0 && self.in_flight.values().any(is_waited_for) {
             Why::Robots
         } else {
-            Why::HostLimit
+            Why::Nothing
         }
     }
 
