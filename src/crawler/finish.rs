@@ -501,6 +501,7 @@ impl Engine {
         origin.robots = RobotsState::Known {
             rules,
             until: now + ROBOTS_LIFETIME,
+            used: false,
         };
         self.put_back_lanes_of(of, now);
         self.place(host, now);

@@ -281,7 +281,7 @@ impl Engine {
             return false;
         }
         match &self.origins.get(origin).robots {
-            RobotsState::Known { until, .. } if *until > now => return false,
+            RobotsState::Known { until, used, .. } if *until > now || !used => return false,
             RobotsState::Known { .. } | RobotsState::Unknown => self.ask_for_robots(origin, now),
             RobotsState::Asked | RobotsState::GivenUp => {}
         }
@@ -385,6 +385,11 @@ impl Engine {
             (lane.origin, lane.tag)
         };
         let entry = self.schedule.pop(lane);
+        if let RobotsState::Known { used, .. } = &mut self.origins.get_mut(origin).robots
+            && !matches!(entry.kind, Kind::Robots { .. })
+        {
+            *used = true;
+        }
         self.pacer.take(now);
         let record = self.hosts.get_mut(host);
         record.on_start(now);
