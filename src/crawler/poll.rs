@@ -76,7 +76,7 @@ impl Engine {
     }
 
     fn heed_deadline(&mut self, now: Instant) {
-        if self.pending() > 0 && self.deadline.is_some_and(|deadline| now >= deadline) {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.stop(RunEnd::Bound(Bound::Deadline), now);
         }
     }
@@ -87,7 +87,7 @@ impl Engine {
             .policy
             .max_requests
             .is_some_and(|max| self.counts.requests >= max);
-        if spent && self.counts.queued > 0 {
+        if spent && self.has_queued() {
             self.stop(RunEnd::Bound(Bound::Requests), now);
         }
         if let Some((since, _)) = self.stopped {
@@ -110,6 +110,14 @@ impl Engine {
             },
         };
         self.until_deadline(poll)
+    }
+
+    /// Whether anything is queued or held, a request for robots.txt included
+    /// that no URL waits for any more.
+    fn has_queued(&self) -> bool {
+        self.counts.queued > 0
+            || self.schedule.first_ready().is_some()
+            || self.next_event().is_some()
     }
 
     /// What holds back a start that could otherwise be made at `at`: the one
