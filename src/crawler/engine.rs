@@ -281,13 +281,18 @@ impl Engine {
     /// A URL that was seen before: a duplicate, unless it was too deep then
     /// and is not now.
     fn found_again(&mut self, candidate: &Candidate, now: Instant) -> Admission {
-        if candidate.too_deep {
+        if candidate.too_deep || !self.deep.contains_key(&candidate.fingerprint) {
             return Admission::Duplicate;
         }
-        let Some(held) = self.deep.remove(&candidate.fingerprint) else {
-            return Admission::Duplicate;
-        };
-        self.release(held.origin);
+        if let Some(reason) = self.refusal(candidate) {
+            return Admission::Skipped(reason);
+        }
+        if let Some(held) = self.deep.remove(&candidate.fingerprint) {
+            self.release(held.origin);
+        }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
         self.counts.skipped -= 1;
         if let Some(count) = self.counts.skipped_by_reason.get_mut(&SkipReason::Depth) {
             *count -= 1;
