@@ -271,12 +271,18 @@ impl Engine {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
         }
-        if self.hosts.get(host).parked() {
+        self.put_off(homeless, not_before, now);
+        Ending::Retrying { delay }
+    }
+
+    /// Keeps an entry back until an instant; on a host that is parked it would
+    /// only hold up the end of the run.
+    fn put_off(&mut self, homeless: Homeless, not_before: Instant, now: Instant) {
+        if self.hosts.get(homeless.host).parked() {
             self.enqueue(homeless, now);
         } else {
             self.delayed.push(not_before, homeless);
         }
-        Ending::Retrying { delay }
     }
 
     /// Puts a request back as it was, its attempt not counted.
@@ -449,15 +455,13 @@ impl Engine {
                     } = flight;
                     self.counts.retried += 1;
                     entry.attempt += 1;
-                    self.delayed.push(
-                        now + delay,
-                        Homeless {
-                            origin,
-                            host,
-                            tag,
-                            entry,
-                        },
-                    );
+                    let homeless = Homeless {
+                        origin,
+                        host,
+                        tag,
+                        entry,
+                    };
+                    self.put_off(homeless, now + delay, now);
                 } else {
                     self.origins.get_mut(of).robots = RobotsState::GivenUp;
                     self.release(flight.origin);
