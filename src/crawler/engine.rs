@@ -354,8 +354,9 @@ impl Engine {
             for host in self.origins.sweep() {
                 self.hosts.get_mut(host).refs -= 1;
             }
-        }
-        if self.hosts.wants_sweep() {
+            // Hosts that only those origins referred to.
+            self.hosts.sweep(now);
+        } else if self.hosts.wants_sweep() {
             self.hosts.sweep(now);
         }
     }

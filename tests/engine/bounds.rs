@@ -163,34 +163,6 @@ fn a_url_found_again_by_a_shorter_way_is_still_subject_to_the_rest() {
 }
 
 #[test]
-fn origins_of_urls_that_were_found_again_are_forgotten_like_others() {
-    // Each URL is found too deep and then again by a shorter way.
-    let site = Site::new().on("http://a.test/", Answer::ok());
-    let policy = unpaced().build().unwrap();
-    let mut crawl = Driver::new(policy, site).max_depth(0);
-    crawl.engine.begin_run(crawl.now());
-    for n in 0..50_000 {
-        let url = format!("http://h{n}.test/");
-        let request = canter::Request::get(&url).unwrap();
-        let deep = crawl.admit.candidate(
-            request.clone().with_depth(1),
-            canter::Purpose::Page,
-            false,
-        );
-        let found = crawl.admit.candidate(request, canter::Purpose::Page, false);
-        let _ = crawl.engine.push(deep, crawl.now());
-        assert!(crawl.engine.push(found, crawl.now()).is_queued());
-    }
-    let stats = crawl.run();
-    assert_eq!((stats.failed, stats.skipped), (50_000, 0));
-    crawl.pass(secs(86_400.0));
-    crawl.push_seed(canter::Request::get("http://a.test/").unwrap());
-    crawl.run();
-    let known = crawl.engine.hosts_known();
-    assert!(known <= 40_000, "{known} hosts");
-}
-
-#[test]
 fn queries_of_one_path_are_bounded() {
     let links: Vec<String> = (0..50).map(|n| format!("/calendar?day={n}")).collect();
     let links: Vec<&str> = links.iter().map(String::as_str).collect();

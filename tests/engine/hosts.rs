@@ -154,7 +154,7 @@ fn a_chain_of_single_links_keeps_its_gap() {
     assert_eq!(crawl.watch.seconds_of("a.test/"), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
 }
 
-/// 200,000 hosts with one page each, which links to the next ten. Of ten one
+/// 200,000 hosts with one page each, which links to the next three. Of ten one
 /// is dead and one throttles.
 struct Hosts;
 
@@ -169,7 +169,7 @@ impl World for Hosts {
             3 => Answer::broken(ErrorKind::Connect),
             4 => Answer::status(429),
             _ => {
-                let next = (n + 1..=n + 10).filter(|next| *next < HOSTS);
+                let next = (n + 1..=n + 3).filter(|next| *next < HOSTS);
                 Answer::ok().links(next.map(|next| format!("http://h{next}.test/")))
             }
         };
@@ -206,7 +206,7 @@ fn hosts_with_nothing_more_to_do_are_forgotten() {
         assert_eq!(stats.discovered, HOSTS as u64);
         assert_eq!(stats.succeeded + stats.failed, stats.discovered);
         let most = crawl.watch.most;
-        assert!(most < HOSTS / 4, "{most} hosts known at once, robots: {obey_robots}");
+        assert!(most < HOSTS / 3, "{most} hosts known at once, robots: {obey_robots}");
     }
 }
 
