@@ -59,7 +59,11 @@ pub(crate) struct Link {
 
 impl From<&str> for Link {
     fn from(href: &str) -> Self {
-        Link { href: href.to_owned(), tag: Tag::UNTAGGED, priority: 0 }
+        Link {
+            href: href.to_owned(),
+            tag: Tag::UNTAGGED,
+            priority: 0,
+        }
     }
 }
 
@@ -71,7 +75,10 @@ impl From<String> for Link {
 
 impl Link {
     pub(crate) fn tagged(href: &str, tag: &str) -> Self {
-        Link { tag: Tag::from(tag), ..Link::from(href) }
+        Link {
+            tag: Tag::from(tag),
+            ..Link::from(href)
+        }
     }
 }
 
@@ -118,22 +125,34 @@ impl Answer {
     }
 
     pub(crate) fn redirect(status: u16, to: &str) -> Self {
-        Answer { location: Some(to.to_owned()), ..Answer::status(status) }
+        Answer {
+            location: Some(to.to_owned()),
+            ..Answer::status(status)
+        }
     }
 
     /// No answer.
     pub(crate) fn broken(kind: ErrorKind) -> Self {
-        Answer { broken: Some(kind), ..Answer::status(0) }
+        Answer {
+            broken: Some(kind),
+            ..Answer::status(0)
+        }
     }
 
     /// A page that its handler makes something else of than `Done`.
     pub(crate) fn handled(handled: Handled) -> Self {
-        Answer { handled, ..Answer::ok() }
+        Answer {
+            handled,
+            ..Answer::ok()
+        }
     }
 
     /// A robots.txt.
     pub(crate) fn robots(text: &str) -> Self {
-        Answer { text: text.to_owned(), ..Answer::ok() }
+        Answer {
+            text: text.to_owned(),
+            ..Answer::ok()
+        }
     }
 
     pub(crate) fn links(mut self, links: impl IntoIterator<Item = impl Into<Link>>) -> Self {
@@ -198,17 +217,24 @@ impl Site {
     }
 
     pub(crate) fn on(mut self, url: &str, answer: Answer) -> Self {
-        self.answers.entry(url.to_owned()).or_default().push_back(answer);
+        self.answers
+            .entry(url.to_owned())
+            .or_default()
+            .push_back(answer);
         self
     }
 
     pub(crate) fn then(self, url: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
-        answers.into_iter().fold(self, |site, answer| site.on(url, answer))
+        answers
+            .into_iter()
+            .fold(self, |site, answer| site.on(url, answer))
     }
 
     /// Plain pages, `{prefix}{n}` for each number.
     pub(crate) fn pages(self, prefix: &str, numbers: impl IntoIterator<Item = usize>) -> Self {
-        numbers.into_iter().fold(self, |site, n| site.on(&format!("{prefix}{n}"), Answer::ok()))
+        numbers.into_iter().fold(self, |site, n| {
+            site.on(&format!("{prefix}{n}"), Answer::ok())
+        })
     }
 }
 
@@ -267,7 +293,10 @@ impl Trace {
 
     /// Every start as `seconds url`.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.starts.iter().map(|start| format!("{} {}", start.at.as_secs_f64(), start.url)).collect()
+        self.starts
+            .iter()
+            .map(|start| format!("{} {}", start.at.as_secs_f64(), start.url))
+            .collect()
     }
 
     pub(crate) fn urls(&self) -> Vec<&str> {
@@ -275,13 +304,19 @@ impl Trace {
     }
 
     pub(crate) fn count(&self, part: &str) -> usize {
-        self.starts.iter().filter(|start| start.url.contains(part)).count()
+        self.starts
+            .iter()
+            .filter(|start| start.url.contains(part))
+            .count()
     }
 
     /// The reasons for waiting, each once for a row of the same.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let mut reasons: Vec<String> =
-            self.waits.iter().map(|(_, _, waiting)| waiting.to_string()).collect();
+        let mut reasons: Vec<String> = self
+            .waits
+            .iter()
+            .map(|(_, _, waiting)| waiting.to_string())
+            .collect();
         reasons.dedup();
         reasons
     }
@@ -303,7 +338,11 @@ impl Watch for Trace {
     fn ended(&mut self, at: Instant, ended: &Ended<'_>, _engine: &Engine) {
         self.in_flight -= 1;
         if let Some(ending) = ended.ending {
-            self.ends.push((self.since(at), ended.request.url().to_string(), ending.clone()));
+            self.ends.push((
+                self.since(at),
+                ended.request.url().to_string(),
+                ending.clone(),
+            ));
         }
     }
 
@@ -349,7 +388,9 @@ impl Admit {
         }
         if purpose == Purpose::Sitemap {
             candidate.foreign_host = false;
-            candidate.refusal = candidate.refusal.filter(|reason| *reason != SkipReason::Scope);
+            candidate.refusal = candidate
+                .refusal
+                .filter(|reason| *reason != SkipReason::Scope);
             candidate.too_deep = false;
         }
         candidate
@@ -392,7 +433,10 @@ pub(crate) struct Driver<W = Site, S = Trace> {
 impl Driver<Site, Trace> {
     /// A crawl of a scripted site, without robots.txt, in the scope of `*`.
     pub(crate) fn new(policy: Policy, site: Site) -> Self {
-        let options = EngineOptions { obey_robots: false, ..EngineOptions::default() };
+        let options = EngineOptions {
+            obey_robots: false,
+            ..EngineOptions::default()
+        };
         Driver::with(policy, options, site, Trace::default()).scope(&["*"])
     }
 
@@ -419,7 +463,11 @@ impl<W: World, S: Watch> Driver<W, S> {
             engine: Engine::new(Arc::clone(&policy), options),
             world,
             watch,
-            admit: Admit { scope: Scope::default(), traps: TrapLimits::default(), max_depth: None },
+            admit: Admit {
+                scope: Scope::default(),
+                traps: TrapLimits::default(),
+                max_depth: None,
+            },
             base,
             now: base,
             flights: HashMap::new(),
@@ -434,8 +482,10 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     pub(crate) fn scope(mut self, hosts: &[&str]) -> Self {
-        self.admit.scope =
-            Scope::builder().hosts(hosts.iter().copied()).build().expect("valid patterns");
+        self.admit.scope = Scope::builder()
+            .hosts(hosts.iter().copied())
+            .build()
+            .expect("valid patterns");
         self
     }
 
@@ -462,7 +512,8 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     pub(crate) fn seeds(self, urls: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        urls.into_iter().fold(self, |driver, url| driver.seed(url.as_ref()))
+        urls.into_iter()
+            .fold(self, |driver, url| driver.seed(url.as_ref()))
     }
 
     pub(crate) fn push_seed(&mut self, request: Request) {
@@ -506,8 +557,14 @@ impl<W: World, S: Watch> Driver<W, S> {
         }
         // Answers that come after the end change nothing.
         let before = self.engine.stats(self.now);
-        for id in std::mem::take(&mut self.ends).into_iter().map(|Reverse((_, id))| id) {
-            let flight = self.flights.remove(&id).expect("an end belongs to a flight");
+        for id in std::mem::take(&mut self.ends)
+            .into_iter()
+            .map(|Reverse((_, id))| id)
+        {
+            let flight = self
+                .flights
+                .remove(&id)
+                .expect("an end belongs to a flight");
             let (report, _) = self.report(id, &flight);
             assert_eq!(self.engine.finish(report, self.now), None);
         }
@@ -535,12 +592,18 @@ impl<W: World, S: Watch> Driver<W, S> {
                 Poll::Start(job) => self.start(&job),
                 Poll::Done => return Asked::Over,
                 Poll::Wait(at, _) => {
-                    assert!(at > self.now, "a wait of no time keeps a thread spinning: {poll:?}");
+                    assert!(
+                        at > self.now,
+                        "a wait of no time keeps a thread spinning: {poll:?}"
+                    );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Wait(at);
                 }
                 Poll::Idle(_) => {
-                    assert!(self.engine.in_flight() > 0, "nobody would ever ask again: {poll:?}");
+                    assert!(
+                        self.engine.in_flight() > 0,
+                        "nobody would ever ask again: {poll:?}"
+                    );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Event;
                 }
@@ -558,7 +621,15 @@ impl<W: World, S: Watch> Driver<W, S> {
         self.watch.started(self.now, job, &request, &answer);
         self.ends.push(Reverse((self.now + answer.latency, job.id)));
         let seed = job.entry.seed;
-        self.flights.insert(job.id, Flight { request, kind, seed, answer });
+        self.flights.insert(
+            job.id,
+            Flight {
+                request,
+                kind,
+                seed,
+                answer,
+            },
+        );
     }
 
     /// Goes on to the next event, or to `wake` if nothing happens before it.
@@ -573,8 +644,13 @@ impl<W: World, S: Watch> Driver<W, S> {
             self.stop_at = None;
             self.engine.stop(RunEnd::Stopped, self.now);
         } else if end == Some(next) {
-            let Some(Reverse((_, id))) = self.ends.pop() else { return };
-            let flight = self.flights.remove(&id).expect("an end belongs to a flight");
+            let Some(Reverse((_, id))) = self.ends.pop() else {
+                return;
+            };
+            let flight = self
+                .flights
+                .remove(&id)
+                .expect("an end belongs to a flight");
             self.end(id, &flight);
         } else if rest == Some(next) {
             self.rests.pop();
@@ -608,7 +684,12 @@ impl<W: World, S: Watch> Driver<W, S> {
 
     /// What a worker reports of an answer, and what it found in it.
     fn report(&self, id: JobId, flight: &Flight) -> (Report, Vec<Candidate>) {
-        let Flight { request, kind, seed, answer } = flight;
+        let Flight {
+            request,
+            kind,
+            seed,
+            answer,
+        } = flight;
         let mut found = Vec::new();
         let finished = match kind {
             Kind::Robots { .. } => self.robots(request, answer, &mut found),
@@ -627,9 +708,10 @@ impl<W: World, S: Watch> Driver<W, S> {
 
     fn failure(&self, kind: ErrorKind, answer: &Answer) -> Error {
         let error = Error::new(kind).with_status(answer.status);
-        let asked = answer.retry_after.as_deref().and_then(|value| {
-            http::retry_after_fields([value.as_bytes()], None, self.wall_now())
-        });
+        let asked = answer
+            .retry_after
+            .as_deref()
+            .and_then(|value| http::retry_after_fields([value.as_bytes()], None, self.wall_now()));
         match asked {
             Some(asked) if kind == ErrorKind::Http => error.with_retry_after(asked),
             _ => error,
@@ -653,7 +735,9 @@ impl<W: World, S: Watch> Driver<W, S> {
                     return Finished::Failed(self.failure(ErrorKind::Rejected, answer));
                 }
                 let target = uri::resolve(request.url(), location).expect(location);
-                let target = self.admit.candidate(hop(request, answer.status, target), purpose, seed);
+                let target =
+                    self.admit
+                        .candidate(hop(request, answer.status, target), purpose, seed);
                 found.push(target.clone());
                 return Finished::Redirected(Box::new(target));
             }
@@ -663,16 +747,17 @@ impl<W: World, S: Watch> Driver<W, S> {
             }
             _ => return Finished::Failed(self.failure(ErrorKind::Rejected, answer)),
         }
-        let scope = |tag: &Option<Tag>| {
-            tag.clone().map_or(TagScope::Own, TagScope::Tag)
-        };
+        let scope = |tag: &Option<Tag>| tag.clone().map_or(TagScope::Own, TagScope::Tag);
         let then = match &answer.handled {
             Handled::Done => Then::Go,
             Handled::Stop => Then::Stop,
             Handled::Abort(tag) => Then::Abort(scope(tag)),
             Handled::Retry(after) => return Finished::Retry { after: *after },
             Handled::Backoff(tag, duration) => {
-                return Finished::Backoff { scope: scope(tag), duration: *duration };
+                return Finished::Backoff {
+                    scope: scope(tag),
+                    duration: *duration,
+                };
             }
             Handled::Fail(kind) => {
                 return Finished::Failed(Error::new(*kind).with_status(answer.status));
@@ -715,7 +800,10 @@ impl<W: World, S: Watch> Driver<W, S> {
         let robots = Robots::parse(text.as_bytes());
         found.extend(robots.sitemaps().iter().filter_map(|href| {
             let url = uri::resolve(request.requested(), href)?;
-            Some(self.admit.candidate(Request::new(Method::Get, url), Purpose::Sitemap, false))
+            Some(
+                self.admit
+                    .candidate(Request::new(Method::Get, url), Purpose::Sitemap, false),
+            )
         }));
         Finished::Robots(RobotsAnswer::Rules {
             rules: Arc::new(OriginRules {
@@ -732,7 +820,10 @@ impl<W: World, S: Watch> Driver<W, S> {
 /// The request that follows a redirect.
 fn hop(from: &Request, status: u16, target: Url) -> Request {
     let mut hops = from.hops().to_vec();
-    hops.push(Hop { url: from.url().clone(), status });
+    hops.push(Hop {
+        url: from.url().clone(),
+        status,
+    });
     Request::new(from.method(), target)
         .with_tag(from.tag().clone())
         .with_priority(from.priority())

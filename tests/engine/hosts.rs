@@ -23,40 +23,61 @@ fn the_gap_is_kept_over_seeds_links_sitemaps_hops_retries_and_robots() {
         site = match n {
             0..5 => site
                 .on(&at(&seed), Answer::redirect(302, &format!("/hop{n}")))
-                .on(&at(&format!("/hop{n}")), Answer::page(&[&format!("/found{n}")])),
+                .on(
+                    &at(&format!("/hop{n}")),
+                    Answer::page(&[&format!("/found{n}")]),
+                ),
             _ => site.then(
                 &at(&seed),
                 [Answer::status(503), Answer::page(&[&format!("/found{n}")])],
             ),
         };
-        site = site.on(&at(&format!("/found{n}")), Answer::ok()).on(&at(&mapped), Answer::ok());
+        site = site
+            .on(&at(&format!("/found{n}")), Answer::ok())
+            .on(&at(&mapped), Answer::ok());
         maps.push(mapped);
     }
     let links: Vec<&str> = maps.iter().map(String::as_str).collect();
     site = site.on("http://one.test/map.xml", Answer::page(&links));
     let policy = unpaced().host_delay(secs(0.5)).build().unwrap();
-    let mut crawl = Driver::obeying(policy, site)
-        .seeds((0..10).map(|n| format!("http://one.test/seed{n}")));
+    let mut crawl =
+        Driver::obeying(policy, site).seeds((0..10).map(|n| format!("http://one.test/seed{n}")));
     let stats = crawl.run();
-    assert_eq!(stats.succeeded, 10 + 10 + 10 + 1, "seeds, links, mapped pages and the sitemap");
+    assert_eq!(
+        stats.succeeded,
+        10 + 10 + 10 + 1,
+        "seeds, links, mapped pages and the sitemap"
+    );
     let at = crawl.watch.seconds();
-    assert!(at.windows(2).all(|pair| pair[1] - pair[0] >= 0.5), "{:?}", crawl.watch.lines());
+    assert!(
+        at.windows(2).all(|pair| pair[1] - pair[0] >= 0.5),
+        "{:?}",
+        crawl.watch.lines()
+    );
 }
 
 /// C08
 #[test]
 fn a_hop_to_another_host_counts_against_that_hosts_gap() {
     let site = Site::new()
-        .on("http://a.test/", Answer::redirect(302, "http://b.test/x").takes(secs(1.0)))
+        .on(
+            "http://a.test/",
+            Answer::redirect(302, "http://b.test/x").takes(secs(1.0)),
+        )
         .pages("http://b.test/", 0..2)
         .on("http://b.test/x", Answer::ok());
     let policy = unpaced().host_delay(secs(3.0)).build().unwrap();
-    let mut crawl = Driver::new(policy, site)
-        .seeds(["http://b.test/0", "http://a.test/", "http://b.test/1"]);
+    let mut crawl =
+        Driver::new(policy, site).seeds(["http://b.test/0", "http://a.test/", "http://b.test/1"]);
     crawl.run();
     assert_eq!(
         crawl.watch.lines(),
-        ["0 http://b.test/0", "0 http://a.test/", "3 http://b.test/1", "6 http://b.test/x"]
+        [
+            "0 http://b.test/0",
+            "0 http://a.test/",
+            "3 http://b.test/1",
+            "6 http://b.test/x"
+        ]
     );
 }
 
@@ -84,7 +105,13 @@ fn one_slow_or_paused_host_holds_up_no_other() {
         .retry(exact_retries(0))
         .build()
         .unwrap();
-    let urls = ["slow.test/0", "slow.test/1", "paused.test/0", "paused.test/1", "paused.test/2"];
+    let urls = [
+        "slow.test/0",
+        "slow.test/1",
+        "paused.test/0",
+        "paused.test/1",
+        "paused.test/2",
+    ];
     let mut crawl = Driver::new(policy, site)
         .seeds(urls.map(|url| format!("http://{url}")))
         .seeds((0..4).map(|n| format!("http://fine.test/{n}")));
@@ -113,8 +140,9 @@ fn a_hosts_own_rule_wins_over_the_policy_and_one_that_was_never_met_is_named() {
         .build()
         .unwrap();
     let hosts = ["www.slow", "quick", "plain"];
-    let urls =
-        hosts.iter().flat_map(|host| (0..3).map(move |n| format!("http://{host}.test/{n}")));
+    let urls = hosts
+        .iter()
+        .flat_map(|host| (0..3).map(move |n| format!("http://{host}.test/{n}")));
     let mut crawl = Driver::new(policy, site).seeds(urls);
     let stats = crawl.run();
     assert_eq!(crawl.watch.seconds_of("slow.test"), [0.0, 2.5, 5.0]);
@@ -151,7 +179,10 @@ fn a_chain_of_single_links_keeps_its_gap() {
     let policy = unpaced().host_delay(secs(2.0)).build().unwrap();
     let mut crawl = Driver::obeying(policy, site).seed("http://a.test/0");
     crawl.run();
-    assert_eq!(crawl.watch.seconds_of("a.test/"), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+    assert_eq!(
+        crawl.watch.seconds_of("a.test/"),
+        [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+    );
 }
 
 /// So many hosts with one page each, which links to the next three. Of ten one
@@ -161,7 +192,11 @@ struct Hosts(usize);
 impl World for Hosts {
     fn answer(&mut self, request: &Request, robots: bool, _at: Duration) -> Answer {
         let host = request.url().host_str().unwrap_or_default();
-        let n: usize = host.trim_start_matches('h').trim_end_matches(".test").parse().unwrap();
+        let n: usize = host
+            .trim_start_matches('h')
+            .trim_end_matches(".test")
+            .parse()
+            .unwrap();
         let answer = match n % 10 {
             _ if robots => Answer::status(404),
             3 => Answer::broken(ErrorKind::Connect),
@@ -198,14 +233,21 @@ fn hosts_with_nothing_more_to_do_are_forgotten() {
             .retry(exact_retries(0))
             .build()
             .unwrap();
-        let options = EngineOptions { obey_robots, ..EngineOptions::default() };
-        let mut crawl = Driver::with(policy, options, Hosts(hosts), Census::default()).scope(&["*"]);
+        let options = EngineOptions {
+            obey_robots,
+            ..EngineOptions::default()
+        };
+        let mut crawl =
+            Driver::with(policy, options, Hosts(hosts), Census::default()).scope(&["*"]);
         crawl.push_seed(Request::get("http://h0.test/").unwrap());
         let stats = crawl.drive();
         assert_eq!(stats.discovered, hosts as u64);
         assert_eq!(stats.succeeded + stats.failed, stats.discovered);
         let most = crawl.watch.most;
-        assert!(most < limit, "{most} of {hosts} hosts known at once, robots: {obey_robots}");
+        assert!(
+            most < limit,
+            "{most} of {hosts} hosts known at once, robots: {obey_robots}"
+        );
     }
 }
 
@@ -213,15 +255,24 @@ fn hosts_with_nothing_more_to_do_are_forgotten() {
 #[test]
 fn a_url_that_many_pages_link_to_is_asked_for_once() {
     let site = (0..100).fold(Site::new(), |site, n| {
-        site.on(&format!("http://a.test/{n}"), Answer::page(&["/shared", "/shared#part"]))
+        site.on(
+            &format!("http://a.test/{n}"),
+            Answer::page(&["/shared", "/shared#part"]),
+        )
     });
     let site = site.on("http://a.test/shared", Answer::ok().takes(secs(1.0)));
-    let policy = unpaced().concurrency(16).host_concurrency(16).build().unwrap();
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..100).map(|n| format!("http://a.test/{n}")));
+    let policy = unpaced()
+        .concurrency(16)
+        .host_concurrency(16)
+        .build()
+        .unwrap();
+    let mut crawl = Driver::new(policy, site).seeds((0..100).map(|n| format!("http://a.test/{n}")));
     let stats = crawl.run();
     assert_eq!(crawl.watch.count("/shared"), 1);
-    assert_eq!((stats.requests, stats.discovered, stats.succeeded), (101, 101, 101));
+    assert_eq!(
+        (stats.requests, stats.discovered, stats.succeeded),
+        (101, 101, 101)
+    );
 }
 
 #[test]

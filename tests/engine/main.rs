@@ -37,5 +37,8 @@ fn unpaced() -> PolicyBuilder {
 
 /// Retries after exactly 0.5 s, 1 s, 2 s and so on up to 30 s.
 fn exact_retries(max: u32) -> RetryPolicy {
-    RetryPolicy { jitter: 0.0, ..RetryPolicy::new(max) }
+    RetryPolicy {
+        jitter: 0.0,
+        ..RetryPolicy::new(max)
+    }
 }

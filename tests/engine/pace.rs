@@ -9,8 +9,14 @@ use crate::{exact_retries, secs, unpaced};
 #[test]
 fn starts_are_spaced_evenly_over_robots_pages_hops_and_retries() {
     let site = Site::new()
-        .on("http://a.test/robots.txt", Answer::robots("User-agent: *\nAllow: /"))
-        .on("http://a.test/", Answer::page(&["/moved", "/busy", "/plain", "http://b.test/"]))
+        .on(
+            "http://a.test/robots.txt",
+            Answer::robots("User-agent: *\nAllow: /"),
+        )
+        .on(
+            "http://a.test/",
+            Answer::page(&["/moved", "/busy", "/plain", "http://b.test/"]),
+        )
         .on("http://a.test/moved", Answer::redirect(301, "/here"))
         .on("http://a.test/here", Answer::ok())
         .then("http://a.test/busy", [Answer::status(500), Answer::ok()])
@@ -42,13 +48,19 @@ fn no_minute_holds_more_starts_than_the_rate_and_none_is_wasted() {
     for rate in [7, 60, 601] {
         let site = Site::new().pages("http://a.test/", 0..2000);
         let policy = unpaced().max_requests_per_minute(rate).build().unwrap();
-        let mut crawl = Driver::new(policy, site)
-            .seeds((0..rate * 3).map(|n| format!("http://a.test/{n}")));
+        let mut crawl =
+            Driver::new(policy, site).seeds((0..rate * 3).map(|n| format!("http://a.test/{n}")));
         crawl.run();
         let at = crawl.watch.seconds();
         for (first, after) in at.iter().zip(&at[rate as usize..]) {
-            assert!(after - first >= 60.0, "{rate} a minute: {first} and {after}");
-            assert!(after - first < 60.001, "{rate} a minute: {first} and {after}");
+            assert!(
+                after - first >= 60.0,
+                "{rate} a minute: {first} and {after}"
+            );
+            assert!(
+                after - first < 60.001,
+                "{rate} a minute: {first} and {after}"
+            );
         }
     }
 }
@@ -56,12 +68,22 @@ fn no_minute_holds_more_starts_than_the_rate_and_none_is_wasted() {
 #[test]
 fn a_burst_may_start_at_once_after_idling_and_no_more() {
     let site = Site::new()
-        .on("http://a.test/", Answer::page(&["/1", "/2", "/3", "/4", "/5"]).takes(secs(100.0)))
+        .on(
+            "http://a.test/",
+            Answer::page(&["/1", "/2", "/3", "/4", "/5"]).takes(secs(100.0)),
+        )
         .pages("http://a.test/", 1..=5);
-    let policy = unpaced().max_requests_per_minute(60).burst(3).build().unwrap();
+    let policy = unpaced()
+        .max_requests_per_minute(60)
+        .burst(3)
+        .build()
+        .unwrap();
     let mut crawl = Driver::new(policy, site).seed("http://a.test/");
     crawl.run();
-    assert_eq!(crawl.watch.seconds(), [0.0, 100.0, 100.0, 100.0, 101.0, 102.0]);
+    assert_eq!(
+        crawl.watch.seconds(),
+        [0.0, 100.0, 100.0, 100.0, 101.0, 102.0]
+    );
 }
 
 #[test]
@@ -69,18 +91,18 @@ fn a_rate_below_one_a_minute_is_kept() {
     let site = Site::new().pages("http://a.test/", 0..3);
     let mut policy = unpaced().build().unwrap();
     policy.max_requests_per_minute = Some(0.5);
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..3).map(|n| format!("http://a.test/{n}")));
+    let mut crawl = Driver::new(policy, site).seeds((0..3).map(|n| format!("http://a.test/{n}")));
     crawl.run();
     assert_eq!(crawl.watch.seconds(), [0.0, 120.0, 240.0]);
 }
 
 #[test]
 fn the_requests_in_flight_are_never_more_than_the_concurrency() {
-    let site = Site::new().pages("http://a.test/", 0..10).latency(secs(1.0));
+    let site = Site::new()
+        .pages("http://a.test/", 0..10)
+        .latency(secs(1.0));
     let policy = unpaced().concurrency(3).build().unwrap();
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..10).map(|n| format!("http://a.test/{n}")));
+    let mut crawl = Driver::new(policy, site).seeds((0..10).map(|n| format!("http://a.test/{n}")));
     crawl.run();
     let expected = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0];
     assert_eq!(crawl.watch.seconds(), expected);
@@ -96,12 +118,18 @@ fn jitter_lets_a_worker_rest_and_the_bound_on_starts_holds_exactly() {
     crawl.run();
     let at = crawl.watch.seconds();
     let rests: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(rests.iter().all(|rest| (0.0..=2.0).contains(rest)), "{rests:?}");
+    assert!(
+        rests.iter().all(|rest| (0.0..=2.0).contains(rest)),
+        "{rests:?}"
+    );
     assert!(rests.iter().any(|rest| *rest < 0.5) && rests.iter().any(|rest| *rest > 1.5));
     // Eight workers that rest at most 2 s keep one start a second busy.
     let site = Site::new().pages("http://a.test/", 0..200);
-    let policy =
-        unpaced().jitter(secs(2.0)).max_requests_per_minute(60).build().unwrap();
+    let policy = unpaced()
+        .jitter(secs(2.0))
+        .max_requests_per_minute(60)
+        .build()
+        .unwrap();
     let mut crawl = Driver::new(policy, site).seeds(urls());
     crawl.run();
     let at = crawl.watch.seconds();
@@ -111,10 +139,11 @@ fn jitter_lets_a_worker_rest_and_the_bound_on_starts_holds_exactly() {
 
 #[test]
 fn the_warm_up_lets_one_more_in_flight_at_each_step() {
-    let site = Site::new().pages("http://a.test/", 0..30).latency(secs(100.0));
+    let site = Site::new()
+        .pages("http://a.test/", 0..30)
+        .latency(secs(100.0));
     let policy = unpaced().concurrency(5).warmup(secs(8.0)).build().unwrap();
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..6).map(|n| format!("http://a.test/{n}")));
+    let mut crawl = Driver::new(policy, site).seeds((0..6).map(|n| format!("http://a.test/{n}")));
     crawl.run();
     assert_eq!(crawl.watch.seconds(), [0.0, 2.0, 4.0, 6.0, 8.0, 100.0]);
 }
@@ -123,26 +152,34 @@ fn the_warm_up_lets_one_more_in_flight_at_each_step() {
 fn the_warm_up_counts_requests_in_flight_not_starts() {
     let site = Site::new().pages("http://a.test/", 0..8).latency(secs(1.0));
     let policy = unpaced().concurrency(3).warmup(secs(4.0)).build().unwrap();
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..8).map(|n| format!("http://a.test/{n}")));
+    let mut crawl = Driver::new(policy, site).seeds((0..8).map(|n| format!("http://a.test/{n}")));
     crawl.run();
-    assert_eq!(crawl.watch.seconds(), [0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
+    assert_eq!(
+        crawl.watch.seconds(),
+        [0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]
+    );
 }
 
 #[test]
 fn failures_halve_the_adaptive_cap_and_full_rounds_raise_it_again() {
     // 20 failures at a cap of 8, then answers only.
     let site = (0..400).fold(Site::new(), |site, n| {
-        let answer = if n < 20 { Answer::status(500) } else { Answer::ok() };
+        let answer = if n < 20 {
+            Answer::status(500)
+        } else {
+            Answer::ok()
+        };
         site.on(&format!("http://a.test/{n}"), answer.takes(secs(1.0)))
     });
     let policy = unpaced()
         .adaptive_concurrency(true)
-        .retry(RetryPolicy { max_retries: 0, ..exact_retries(0) })
+        .retry(RetryPolicy {
+            max_retries: 0,
+            ..exact_retries(0)
+        })
         .build()
         .unwrap();
-    let mut crawl =
-        Driver::new(policy, site).seeds((0..400).map(|n| format!("http://a.test/{n}")));
+    let mut crawl = Driver::new(policy, site).seeds((0..400).map(|n| format!("http://a.test/{n}")));
     crawl.run();
     let at = crawl.watch.seconds();
     let in_second = |second: f64| at.iter().filter(|at| **at == second).count();
@@ -154,8 +191,12 @@ fn failures_halve_the_adaptive_cap_and_full_rounds_raise_it_again() {
 
 #[test]
 fn every_host_waits_for_the_rate_in_turn() {
-    let site = Site::new().pages("http://a.test/", 0..3).pages("http://b.test/", 0..3);
-    let urls = ["a", "b"].iter().flat_map(|h| (0..3).map(move |n| format!("http://{h}.test/{n}")));
+    let site = Site::new()
+        .pages("http://a.test/", 0..3)
+        .pages("http://b.test/", 0..3);
+    let urls = ["a", "b"]
+        .iter()
+        .flat_map(|h| (0..3).map(move |n| format!("http://{h}.test/{n}")));
     let policy = unpaced().max_requests_per_minute(60).build().unwrap();
     let mut crawl = Driver::new(policy, site).seeds(urls);
     crawl.run();
