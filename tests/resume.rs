@@ -46,7 +46,7 @@ fn crawl(
         .seed("http://a.test/0")
         .policy(policy.build().expect("a valid policy"))
         .fetcher(fetch)
-        .state_dir(dir.join("state"))
+        .state(dir.join("state"))
         .output(OutputSpec::new(dir.join("pages.jsonl")))
         .log(OutputSpec::new(dir.join("log.jsonl")))
         .handler(record)
