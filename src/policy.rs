@@ -85,7 +85,9 @@ pub struct HostRule {
     pub delay: Option<Duration>,
     /// Requests in flight, instead of the policy's.
     pub concurrency: Option<usize>,
-    /// Headers sent to these hosts.
+    /// Headers sent to these hosts. A crawl sends them to the origins of its
+    /// seeds, to the usual port with https, and to that of http on hosts that
+    /// no seed lies on; so a redirect to another port does not get them.
     pub headers: Vec<(String, String)>,
 }
 

@@ -86,6 +86,11 @@ const TALK: &[Opt] = &[
     opt!("verbose", 'v'; "log what happens; twice for every detail"),
 ];
 
+const LOOK: &[Opt] = &[
+    opt!("failed"; "list the URLs that failed, and why"),
+    opt!("json"; "JSON, for machines"),
+];
+
 const HELP: &[Opt] = &[opt!("help", 'h'; "show this help")];
 
 /// Every command.
@@ -116,6 +121,15 @@ pub(super) const COMMANDS: &[Spec] = &[
         more: "Shows every value and where it comes from, how each host is treated, and the\n\
                least time that a crawl takes. Nothing is requested and nothing written.",
         groups: &[SETTINGS, HELP],
+    },
+    Spec {
+        name: "status",
+        arguments: "CONFIG",
+        takes_urls: false,
+        about: "show what the state of a crawl holds",
+        more: "Needs no lock: it can be asked while a run goes on, and tells what was true at\n\
+               the last checkpoint.",
+        groups: &[LOOK, HELP],
     },
 ];
 

@@ -4,6 +4,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args`, `help` | the command line, and the one table of its options |
+//! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
@@ -19,6 +20,7 @@ mod progress;
 mod run;
 mod seeds;
 mod signal;
+mod status;
 mod summary;
 mod term;
 
@@ -48,6 +50,9 @@ fn dispatch(command: Command) -> Exit {
         Command::Help(Some(spec)) => print(&help::of(spec)),
         Command::Version => print(&help::version()),
         Command::Check(given) => check::check(given.source().and_then(crate::config::Source::read)),
+        Command::Status(given, look) => {
+            status::status(given.source().and_then(crate::config::Source::read), &look)
+        }
         Command::Run(args) => run::run(&args),
     }
 }

@@ -12,8 +12,10 @@ use serde::Serialize;
 use super::exit::Exit;
 use super::progress::{grouped, rounded_size, whole_seconds};
 use super::signal;
+use crate::admission::SkipReason;
 use crate::config::{Settings, rfc3339};
 use crate::crawler::{Bound, ParkReason, Parked, RunEnd, Stats};
+use crate::error::ErrorKind;
 use crate::ledger;
 
 /// How many hosts that are left for the next run the line names.
@@ -166,8 +168,8 @@ impl<'a> Summary<'a> {
             urls: stats.discovered,
             done: stats.succeeded,
             redirected: stats.redirected,
-            failed: words(&stats.failed_by_kind, |kind| kind.as_str()),
-            skipped: words(&stats.skipped_by_reason, |reason| reason.as_str()),
+            failed: words(&stats.failed_by_kind, ErrorKind::as_str),
+            skipped: words(&stats.skipped_by_reason, SkipReason::as_str),
             pending: stats.pending(),
             pages: stats.pages,
             unchanged: stats.unchanged,
@@ -223,7 +225,6 @@ mod tests {
 
     use super::*;
     use crate::config::Source;
-    use crate::{ErrorKind, SkipReason};
 
     fn settings(text: &str) -> Settings {
         Source::text(format!("crawl.seeds = [\"http://a.test/\"]\n{text}"))
@@ -314,10 +315,16 @@ mod tests {
         assert_eq!(value["exit"], 3);
         assert_eq!(value["began"], "1970-01-01T00:00:00.000Z");
         assert_eq!(value["seconds"], 1_263.5);
-        assert_eq!(value["failed"], serde_json::json!({"rejected": 3, "too_large": 2}));
+        assert_eq!(
+            value["failed"],
+            serde_json::json!({"rejected": 3, "too_large": 2})
+        );
         assert_eq!(value["skipped"], serde_json::json!({"trap_repeat": 20}));
         assert_eq!(value["pending"], 56);
         assert_eq!(value["robots_obeyed"], true);
-        assert_eq!(value["unmatched_hosts"], serde_json::json!(["***", "b.test"]));
+        assert_eq!(
+            value["unmatched_hosts"],
+            serde_json::json!(["***", "b.test"])
+        );
     }
 }

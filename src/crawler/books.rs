@@ -105,7 +105,12 @@ fn identity(plan: &Plan, seeds: &[Candidate]) -> Identity {
             .first()
             .map(|seed| seed.url().to_string())
             .unwrap_or_default(),
-        settings: format!("{:?}", plan.admit),
+        settings: format!(
+            "{} depth {:?} {:?}",
+            plan.admit.scope.describe(),
+            plan.admit.max_depth,
+            plan.admit.traps
+        ),
     }
 }
 

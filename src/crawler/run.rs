@@ -44,6 +44,7 @@ pub(super) struct Run {
     pub(super) product_token: String,
     pub(super) sitemaps: bool,
     pub(super) seed_hosts: HashSet<String>,
+    pub(super) seed_origins: HashSet<String>,
     pub(super) events: Arc<Events>,
     /// What earlier runs remember of pages, if this one has a state.
     pub(super) pages: Option<Arc<Pages>>,
@@ -115,6 +116,7 @@ pub(super) fn run(
         product_token: plan.product_token.clone(),
         sitemaps: plan.sitemaps == Sitemaps::Discover,
         seed_hosts: plan.seed_hosts.clone(),
+        seed_origins: plan.seed_origins.clone(),
         events: Arc::clone(events),
         pages,
     });

@@ -39,7 +39,7 @@ impl Run {
         let finished = match (report.ended, report.response.as_deref()) {
             (Ended::Redirected { status, target }, _) => {
                 Finished::Redirected(Box::new(self.admit.hop(
-                    &report.request,
+                    &job.request(),
                     status,
                     target,
                     Purpose::Sitemap,

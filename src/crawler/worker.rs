@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use log::{debug, warn};
+use url::Url;
 
 use super::Run;
 use super::event::Event;
@@ -173,9 +174,9 @@ impl Run {
     }
 
     /// Headers that the configuration gives to the request's host. Worked out
-    /// for each hop anew, so that none follows to another host.
+    /// for each hop anew, so that none follows to another origin.
     fn with_host_headers(&self, mut request: Request) -> Request {
-        if self.policy.hosts.is_empty() {
+        if self.policy.hosts.is_empty() || !self.may_have_host_headers(request.url()) {
             return request;
         }
         if let Some(rule) = self.policy.host_rule(&uri::host_key(request.url())) {
@@ -190,6 +191,16 @@ impl Run {
             }
         }
         request
+    }
+
+    /// Whether a URL's origin is one that its host's headers are meant for.
+    /// They may be credentials, and a rule names no port: so they go to where a
+    /// seed lies, to the usual port with https, and without it only on hosts
+    /// that no seed lies on.
+    fn may_have_host_headers(&self, url: &Url) -> bool {
+        let usual_port = url.port().is_none();
+        let safe = url.scheme() == "https" || !self.seed_hosts.contains(&*uri::host_key(url));
+        usual_port && safe || self.seed_origins.contains(&uri::origin(url))
     }
 
     fn page(&self, request: Request, job: &Job) -> (Request, Answer) {
@@ -214,7 +225,7 @@ impl Run {
                 let seed = job.entry.seed;
                 let hop = self
                     .admit
-                    .hop(&report.request, status, target, Purpose::Page, seed);
+                    .hop(&job.request(), status, target, Purpose::Page, seed);
                 let finished = Finished::Redirected(Box::new(hop));
                 return (
                     report.request,

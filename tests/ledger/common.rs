@@ -146,7 +146,7 @@ pub(crate) fn ended(n: u64, end: End) -> Ended {
     let asked = !matches!(end, End::Skipped(_));
     Ended {
         fingerprint: fingerprint(n),
-        url: url(n),
+        url: url(n).to_string(),
         purpose: Purpose::Page,
         end,
         status: asked.then_some(200),

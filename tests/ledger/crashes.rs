@@ -71,7 +71,7 @@ impl Expected {
                 }
                 let known = self.urls.entry(ended.fingerprint).or_insert_with(|| Known {
                     queued: None,
-                    url: ended.url.clone(),
+                    url: canter::Url::parse(&ended.url).expect("a URL"),
                     depth: ended.depth,
                     end: None,
                     attempt: 1,
@@ -412,7 +412,7 @@ impl Crawl {
         });
         Change::Ended(Box::new(Ended {
             fingerprint: key,
-            url,
+            url: url.to_string(),
             purpose: Purpose::Page,
             end,
             status: self.random.bool().then_some(404),

@@ -18,6 +18,8 @@ use super::common::{
 };
 
 const PAGES: u64 = 400;
+/// Kills to be survived, as a rule.
+const KILLS: u64 = 25;
 /// Pages that end with each commit.
 const BATCH: usize = 4;
 /// Bytes by which the state or the output grows faster than it need.
@@ -163,44 +165,42 @@ fn check_complete(folder: &Folder) {
 #[test]
 fn a_run_killed_again_and_again_ends_with_every_record_once() {
     let mut random = fastrand::Rng::with_seed(0xdead);
-    for (round, bulky) in ["", "state"]
-        .iter()
-        .cycle()
-        .take(2 * torture() as usize)
-        .enumerate()
-    {
-        let folder = Folder::new(&format!("killed-{round}"));
-        let mut kills = 0;
-        let mut patience = 60;
-        loop {
-            let mut child = spawn(&folder, bulky, None);
-            std::thread::sleep(Duration::from_millis(random.u64(3..patience)));
-            match child.try_wait().expect("the child can be asked") {
-                None => {
-                    child.kill().expect("the child can be killed");
-                    wait(child);
-                    kills += 1;
-                    // So that it comes to an end on a slow machine, too.
-                    patience += 2;
-                }
-                Some(_) => {
-                    let (status, said) = wait(child);
-                    assert!(status.success(), "{said}");
-                    break;
-                }
-            }
-            if folder.journal().exists() {
-                Ledger::status(&folder.state()).expect("the state is whole at all times");
-            }
-        }
-        assert!(kills >= 5, "killed only {kills} times");
-        let state = folder.journal().metadata().expect("the state").len();
-        assert!(
-            state < 4 << 20,
-            "it was compacted on the way: {state} bytes"
-        );
-        check_complete(&folder);
+    let (mut kills, mut crawls) = (0, 0);
+    while kills < KILLS * torture() || crawls < 2 {
+        let bulky = ["state", ""][crawls % 2];
+        kills += crawl_killed(&mut random, bulky);
+        crawls += 1;
     }
+}
+
+/// Kills a crawl until it gets to its end. Gives how often.
+fn crawl_killed(random: &mut fastrand::Rng, bulky: &str) -> u64 {
+    let folder = Folder::new("killed");
+    let mut kills = 0;
+    loop {
+        let mut child = spawn(&folder, bulky, None);
+        // More and more, so that it comes to an end on a slow machine, too.
+        let patience = random.u64(3..60) + 2 * kills;
+        std::thread::sleep(Duration::from_millis(patience));
+        if child.try_wait().expect("the child can be asked").is_some() {
+            let (status, said) = wait(child);
+            assert!(status.success(), "{said}");
+            break;
+        }
+        child.kill().expect("the child can be killed");
+        wait(child);
+        kills += 1;
+        if folder.journal().exists() {
+            Ledger::status(&folder.state()).expect("the state is whole at all times");
+        }
+    }
+    let state = folder.journal().metadata().expect("the state").len();
+    assert!(
+        state < 5 << 20,
+        "it was compacted on the way: {state} bytes"
+    );
+    check_complete(&folder);
+    kills
 }
 
 #[cfg(target_os = "linux")]
