@@ -37,9 +37,7 @@ pub(crate) fn tokens(parser: &str) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     text.lines()
-        .map(|line| {
-            token(line).unwrap_or_else(|| panic!("{}: no token: {line}", path.display()))
-        })
+        .map(|line| token(line).unwrap_or_else(|| panic!("{}: no token: {line}", path.display())))
         .collect()
 }
 
