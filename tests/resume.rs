@@ -46,7 +46,7 @@ fn crawl(
         .seed("http://a.test/0")
         .policy(policy.build().expect("a valid policy"))
         .fetcher(fetch)
-        .state_dir(dir.join("state"))
+        .state(dir.join("state"))
         .output(OutputSpec::new(dir.join("pages.jsonl")))
         .log(OutputSpec::new(dir.join("log.jsonl")))
         .handler(record)
@@ -297,7 +297,10 @@ fn an_output_that_is_there_can_be_refused() {
 fn the_same_settings_are_the_same_in_the_next_run() {
     let dir = TempDir::new();
     for hosts in [["a.test", "b.test"], ["b.test", "a.test"]] {
-        let scope = canter::Scope::builder().hosts(hosts).build().expect("a scope");
+        let scope = canter::Scope::builder()
+            .hosts(hosts)
+            .build()
+            .expect("a scope");
         let crawler = crawl(&dir, site(), Policy::builder().max_requests(5)).scope(scope);
         crawler.build().expect("a crawl").run().expect("a run");
     }
@@ -306,5 +309,8 @@ fn the_same_settings_are_the_same_in_the_next_run() {
     assert_each_once(logged, count);
     let state = std::fs::read_to_string(dir.join("state").join("journal.jsonl"));
     let heads = state.expect("a state").matches("\"settings\"").count();
-    assert_eq!(heads, 1, "the settings are told once, since they have not changed");
+    assert_eq!(
+        heads, 1,
+        "the settings are told once, since they have not changed"
+    );
 }

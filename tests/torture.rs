@@ -62,11 +62,18 @@ fn answer(req: &Req) -> Resp {
 /// The paths whose end the state's last whole checkpoint holds for good: those
 /// that failed come back in the next run.
 fn committed(journal: &Path) -> BTreeSet<String> {
-    let Ok(text) = fs::read_to_string(journal) else { return BTreeSet::new() };
+    let Ok(text) = fs::read_to_string(journal) else {
+        return BTreeSet::new();
+    };
     let mut urls = BTreeMap::new();
     let (mut ended, mut held) = (Vec::new(), Vec::new());
-    for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-        let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else { break };
+    for line in text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+    {
+        let Ok(line) = serde_json::from_str::<serde_json::Value>(line) else {
+            break;
+        };
         if let (Some(print), Some(url)) = (line["q"].as_str(), line["u"].as_str()) {
             urls.insert(print.to_owned(), url.to_owned());
         }
@@ -80,7 +87,11 @@ fn committed(journal: &Path) -> BTreeSet<String> {
         }
     }
     let path = |url: &String| canter::Url::parse(url).expect("a URL").path().to_owned();
-    ended.iter().filter_map(|print| urls.get(print)).map(path).collect()
+    ended
+        .iter()
+        .filter_map(|print| urls.get(print))
+        .map(path)
+        .collect()
 }
 
 #[test]
@@ -122,16 +133,32 @@ fn one_crawl(rng: &mut fastrand::Rng, most: usize) -> usize {
             child.signal("KILL");
             let ended = child.wait();
             killed += usize::from(ended.signal() == Some(9));
-            assert!(ended.signal() == Some(9) || ended.code() == Some(0), "{}", ended.stderr);
+            assert!(
+                ended.signal() == Some(9) || ended.code() == Some(0),
+                "{}",
+                ended.stderr
+            );
         } else {
             run.run().expect_code(0);
         }
-        let asked: Vec<String> = server.log().iter().skip(before).map(|e| e.path.clone()).collect();
+        let asked: Vec<String> = server
+            .log()
+            .iter()
+            .skip(before)
+            .map(|e| e.path.clone())
+            .collect();
         for path in &asked {
-            assert!(!done.contains(path), "{path} was committed and is asked for again");
+            assert!(
+                !done.contains(path),
+                "{path} was committed and is asked for again"
+            );
         }
         let now = committed(&journal);
-        assert!(done.is_subset(&now), "forgotten: {:?}", done.difference(&now));
+        assert!(
+            done.is_subset(&now),
+            "forgotten: {:?}",
+            done.difference(&now)
+        );
         done = now;
         let finished = fs::read_to_string(&journal)
             .is_ok_and(|text| text.contains("{\"finished\":1}\n{\"c\":"));
@@ -145,7 +172,10 @@ fn one_crawl(rng: &mut fastrand::Rng, most: usize) -> usize {
 
 fn check(dir: &TempDir, server: &Server) {
     let path = |url: &serde_json::Value| {
-        canter::Url::parse(url.as_str().expect("text")).expect("a URL").path().to_owned()
+        canter::Url::parse(url.as_str().expect("text"))
+            .expect("a URL")
+            .path()
+            .to_owned()
     };
     let mut records = BTreeMap::<String, usize>::new();
     for record in jsonl::read(dir.join("pages.jsonl")) {
@@ -165,11 +195,19 @@ fn check(dir: &TempDir, server: &Server) {
         let of_page = &ends[&format!("/{n}")];
         if is_broken(n) {
             // It comes back in each run.
-            assert!(of_page.iter().all(|end| end == "failed"), "/{n}: {of_page:?}");
+            assert!(
+                of_page.iter().all(|end| end == "failed"),
+                "/{n}: {of_page:?}"
+            );
         } else {
             let end = if is_redirect(n) { "redirected" } else { "done" };
             assert_eq!(of_page, &[end], "/{n} ends once");
         }
     }
-    assert!(server.log().iter().all(|entry| !entry.path.starts_with("/private/")));
+    assert!(
+        server
+            .log()
+            .iter()
+            .all(|entry| !entry.path.starts_with("/private/"))
+    );
 }

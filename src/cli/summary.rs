@@ -12,8 +12,10 @@ use serde::Serialize;
 use super::exit::Exit;
 use super::progress::{grouped, rounded_size, whole_seconds};
 use super::signal;
+use crate::admission::SkipReason;
 use crate::config::{Settings, rfc3339};
 use crate::crawler::{Bound, ParkReason, Parked, RunEnd, Stats};
+use crate::error::ErrorKind;
 use crate::ledger;
 
 /// How many hosts that are left for the next run the line names.
@@ -123,25 +125,30 @@ impl<'a> Summary<'a> {
             (_, Some(RunEnd::Refused(trip))) => {
                 format!("stopped, since the site refuses: {trip}")
             }
-            (_, Some(RunEnd::HostsParked)) => self.parked_hosts(),
+            (_, Some(RunEnd::HostsParked)) => {
+                format!("some hosts are left for the next run ({})", self.parked())
+            }
+            (Exit::Nothing, _) if !self.stats.parked.is_empty() => {
+                format!("nothing could be fetched ({})", self.parked())
+            }
             (Exit::Complete, _) => "complete".to_owned(),
             (Exit::Nothing, _) => "nothing could be fetched".to_owned(),
             _ => "ended by an error, the rest is pending".to_owned(),
         }
     }
 
-    fn parked_hosts(&self) -> String {
+    /// The first hosts that are left for the next run, and why.
+    fn parked(&self) -> String {
         let parked = &self.stats.parked;
         let shown: Vec<String> = parked
             .iter()
             .take(NAMED_HOSTS)
             .map(|Parked { host, reason, .. }| format!("{host}: {reason}"))
             .collect();
-        let mut out = format!("some hosts are left for the next run ({}", shown.join("; "));
+        let mut out = shown.join("; ");
         if parked.len() > NAMED_HOSTS {
             let _ = write!(out, "; and {} more", parked.len() - NAMED_HOSTS);
         }
-        out.push(')');
         out
     }
 
@@ -166,8 +173,8 @@ impl<'a> Summary<'a> {
             urls: stats.discovered,
             done: stats.succeeded,
             redirected: stats.redirected,
-            failed: words(&stats.failed_by_kind, |kind| kind.as_str()),
-            skipped: words(&stats.skipped_by_reason, |reason| reason.as_str()),
+            failed: words(&stats.failed_by_kind, ErrorKind::as_str),
+            skipped: words(&stats.skipped_by_reason, SkipReason::as_str),
             pending: stats.pending(),
             pages: stats.pages,
             unchanged: stats.unchanged,
@@ -223,7 +230,6 @@ mod tests {
 
     use super::*;
     use crate::config::Source;
-    use crate::{ErrorKind, SkipReason};
 
     fn settings(text: &str) -> Settings {
         Source::text(format!("crawl.seeds = [\"http://a.test/\"]\n{text}"))

@@ -86,6 +86,7 @@ impl Settings {
                 crawler::Sitemaps::Urls(urls.iter().map(ToString::to_string).collect())
             }
         });
+        builder = builder.dedup(crawl.dedup);
         for seed in seeds {
             builder = builder.seed_request(seed);
         }
@@ -94,7 +95,7 @@ impl Settings {
             builder = builder.log(spec(log, &self.output));
         }
         if let Some(dir) = &self.state {
-            builder = builder.state_dir(dir).revisit(crawl.revisit);
+            builder = builder.state(dir).revisit(crawl.revisit);
         }
         Ok(builder)
     }

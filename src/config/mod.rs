@@ -148,6 +148,8 @@ pub struct CrawlSettings {
     /// How old a known page must be to be asked for again, when a finished
     /// crawl is run again.
     pub revisit: Duration,
+    /// Whether a URL that was found before is dropped.
+    pub dedup: bool,
     /// Which of the queued requests goes first.
     pub order: Order,
 }

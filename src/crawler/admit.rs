@@ -2,6 +2,7 @@
 //! URL that the engine needs to decide on it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use url::{Position, Url};
 
@@ -10,11 +11,13 @@ use crate::request::{Hop, Method, Purpose, Request};
 use crate::uri;
 
 /// The rules by which a found URL is looked at.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Admit {
     pub(super) scope: Scope,
     pub(super) traps: TrapLimits,
     pub(super) max_depth: Option<u32>,
+    /// Makes each URL that is found another one, for a crawl without dedup.
+    pub(super) repeats: Option<AtomicU64>,
 }
 
 impl Admit {
@@ -75,9 +78,13 @@ impl Admit {
         url.set_fragment(None);
         let url = self.scope.clean(url);
         let refusal = self.scope.refusal(&url).or_else(|| self.traps.check(&url));
-        let body = request.body();
+        let mut fingerprint = uri::fingerprint(request.method().as_str(), &url, request.body());
+        if let Some(repeats) = &self.repeats {
+            let nth = repeats.fetch_add(1, Ordering::Relaxed);
+            fingerprint = uri::hash(&[fingerprint.to_le_bytes(), nth.to_le_bytes()].concat());
+        }
         Candidate {
-            fingerprint: uri::fingerprint(request.method().as_str(), &url, body),
+            fingerprint,
             purpose,
             seed,
             refusal,

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,6 +93,7 @@ pub struct CrawlerBuilder {
     retry: Option<RetryPolicy>,
     scope: Scope,
     max_depth: Option<u32>,
+    dedup: bool,
     traps: TrapLimits,
     frontier: MemoryFrontier,
     obey_robots: bool,
@@ -103,7 +105,7 @@ pub struct CrawlerBuilder {
     status_policy: StatusPolicy,
     timeout: Duration,
     page_text: bool,
-    state: StateMap,
+    shared: StateMap,
     keep: Keep,
 }
 
@@ -118,6 +120,7 @@ impl CrawlerBuilder {
             retry: None,
             scope: Scope::default(),
             max_depth: None,
+            dedup: true,
             traps: TrapLimits::default(),
             frontier: MemoryFrontier::fifo(),
             obey_robots: true,
@@ -129,7 +132,7 @@ impl CrawlerBuilder {
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
             page_text: false,
-            state: StateMap::new(),
+            shared: StateMap::new(),
             keep: Keep::default(),
         }
     }
@@ -189,6 +192,14 @@ impl CrawlerBuilder {
     /// Sets how many links away from a seed a page may be; 0 is the seeds alone.
     pub fn max_depth(mut self, depth: u32) -> Self {
         self.max_depth = Some(depth);
+        self
+    }
+
+    /// Sets whether a URL that was found before is dropped; it is by default.
+    /// Without that, a page is fetched as often as it is linked: only a depth
+    /// or another bound ends such a crawl.
+    pub fn dedup(mut self, dedup: bool) -> Self {
+        self.dedup = dedup;
         self
     }
 
@@ -270,13 +281,13 @@ impl CrawlerBuilder {
 
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
-    pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
-        self.state.insert(value);
+    pub fn share<S: Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.shared.insert(value);
         self
     }
 
     /// Writes the records that handlers emit to a file, one JSON value a line.
-    /// With a [state](Self::state_dir) the file holds each record exactly once,
+    /// With a [state](Self::state) the file holds each record exactly once,
     /// however the run ends.
     pub fn output(mut self, output: OutputSpec) -> Self {
         self.keep.output = Some(output);
@@ -291,7 +302,7 @@ impl CrawlerBuilder {
 
     /// Keeps the state of the crawl in a folder: what is queued, what is done.
     /// The next run goes on where this one ended, even if it was killed.
-    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn state(mut self, dir: impl Into<PathBuf>) -> Self {
         self.keep.state_dir = Some(dir.into());
         self
     }
@@ -334,7 +345,7 @@ impl CrawlerBuilder {
         let handler = self
             .handler
             .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
-        handler.check(&self.state)?;
+        handler.check(&self.shared)?;
         let mut scope = self.scope;
         let mut http = self
             .http
@@ -361,12 +372,13 @@ impl CrawlerBuilder {
             .with_max_redirects(policy.max_redirects)
             .with_agent(&self.user_agent)
             .with_page_text(self.page_text)
-            .with_state(self.state);
+            .with_state(self.shared);
         let plan = Plan {
             admit: Arc::new(Admit {
                 scope,
                 traps: self.traps,
                 max_depth: self.max_depth,
+                repeats: (!self.dedup).then(|| AtomicU64::new(fastrand::u64(..))),
             }),
             policy: Arc::new(policy),
             frontier: self.frontier,

@@ -5,22 +5,22 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use url::{Position, Url};
 
 use super::job::{JobId, Why};
-use super::origins::{OriginRules, OriginTable, ROBOTS_LIFETIME, RobotsState};
-use super::stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
+use super::origins::{OriginTable, RobotsState};
+use super::stats::{RunEnd, Stats};
 use super::tags::Tags;
 use crate::admission::{Admission, SkipReason};
 use crate::error::Error;
 use crate::frontier::{
     Candidate, Delayed, Entry, Kind, LaneId, OriginId, Readiness, Schedule, Seen, TagId, Variants,
 };
-use crate::ledger::{Change, End, Ended, Queued, Totals};
+use crate::ledger::{Change, End, Ended, Queued};
 use crate::policy::Policy;
-use crate::politeness::{Breaker, Host, HostId, HostTable, Limiter, Pacer, Pauses, Trip, Verdict};
+use crate::politeness::{Breaker, HostId, HostTable, Limiter, Pacer, Pauses, Verdict};
 use crate::request::Request;
 use crate::uri;
 
@@ -291,7 +291,7 @@ impl Engine {
 
     /// Queues a URL that is let in.
     fn admit(&mut self, candidate: Candidate, now: Instant) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, &candidate);
+        let homeless = self.settle(&candidate);
         self.counts.queued += 1;
         self.enqueue(homeless, now);
         if self.options.journal {
@@ -301,16 +301,24 @@ impl Engine {
     }
 
     fn hold_deep(&mut self, candidate: &Candidate) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
+        let homeless = self.settle(candidate);
         self.deep.insert(candidate.fingerprint, homeless);
     }
 
-    fn settle(&mut self, request: &Request, fingerprint: u64, candidate: &Candidate) -> Homeless {
+    /// The entry of a candidate, with the places it belongs to.
+    pub(super) fn settle(&mut self, candidate: &Candidate) -> Homeless {
+        let request = &candidate.request;
         let kind = Kind::from(candidate.purpose);
         let (origin, host) = self.locate(request);
         let tag = self.tags.id(request.tag());
         self.age += 1;
-        let entry = Entry::new(request, fingerprint, kind, candidate.seed, self.age);
+        let entry = Entry::new(
+            request,
+            candidate.fingerprint,
+            kind,
+            candidate.seed,
+            self.age,
+        );
         Homeless {
             origin,
             host,
@@ -401,266 +409,6 @@ impl Engine {
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
         self.stop(RunEnd::Error, now);
-    }
-
-    /// Whether the run is stopping.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        self.stopped.is_some()
-    }
-
-    /// The error that ended the run, if one did.
-    pub fn take_fatal(&mut self) -> Option<Error> {
-        self.fatal.take()
-    }
-
-    /// The changes since they were last taken, oldest first.
-    pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.journal)
-    }
-
-    /// The sums of this run so far.
-    #[must_use]
-    pub fn totals(&self, now: Instant) -> Totals {
-        Totals {
-            requests: self.counts.requests,
-            retried: self.counts.retried,
-            unchanged: self.counts.unchanged,
-            bytes: self.counts.bytes,
-            elapsed: self.elapsed(now),
-        }
-    }
-
-    fn elapsed(&self, now: Instant) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| {
-            now.saturating_duration_since(started)
-        })
-    }
-
-    /// How many changes are kept.
-    #[must_use]
-    pub fn changes(&self) -> usize {
-        self.journal.len()
-    }
-
-    /// URLs that are queued or in flight.
-    #[must_use]
-    pub fn pending(&self) -> u64 {
-        self.counts.queued + self.pages_in_flight()
-    }
-
-    /// URLs in flight: requests but for those of robots.txt.
-    fn pages_in_flight(&self) -> u64 {
-        (self.in_flight.len() - self.robots_in_flight) as u64
-    }
-
-    /// Requests in flight, those for robots.txt included.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
-    }
-
-    /// How many requests may be in flight at `now`.
-    #[must_use]
-    pub fn cap(&self, now: Instant) -> usize {
-        self.limiter.cap(now)
-    }
-
-    /// What is known of a host, by its name.
-    #[must_use]
-    pub fn host(&self, name: &str) -> Option<&Host> {
-        self.hosts.iter().find(|host| &*host.name == name)
-    }
-
-    /// Hosts that are known.
-    #[must_use]
-    pub fn hosts_known(&self) -> usize {
-        self.hosts.len()
-    }
-
-    /// Everything queued, with its origin and tag, in no order.
-    pub fn queue(&self) -> impl Iterator<Item = Request> + '_ {
-        let in_lanes = self
-            .schedule
-            .iter()
-            .map(|(lane, entry)| (lane.origin, lane.tag, entry));
-        let held = self.delayed.iter().map(|h| (h.origin, h.tag, &h.entry));
-        in_lanes
-            .chain(held)
-            .filter(|(_, _, entry)| !matches!(entry.kind, Kind::Robots { .. }))
-            .map(|(origin, tag, entry)| {
-                entry.request(&self.origins.get(origin).name, self.tags.name(tag))
-            })
-    }
-
-    /// How the run goes at `now`.
-    #[must_use]
-    pub fn stats(&self, now: Instant) -> Stats {
-        let mut stats = self.counts.clone();
-        stats.in_flight = self.pages_in_flight();
-        stats.cap = self.limiter.cap(now);
-        stats.elapsed = self.started.map_or(Duration::ZERO, |started| {
-            now.saturating_duration_since(started)
-        });
-        stats.waiting = self.why.map(|why| self.waiting(why));
-        stats
-    }
-
-    fn waiting(&self, why: Why) -> Waiting {
-        let host = |id| Arc::clone(&self.hosts.get(id).name);
-        match why {
-            Why::Rate => Waiting::Rate,
-            Why::Gap(id) => Waiting::HostGap(host(id)),
-            Why::Pause(id) => Waiting::HostPause(host(id)),
-            Why::HostLimit => Waiting::HostLimit,
-            Why::Tag(id) => Waiting::TagPause(self.tags.name(id).clone()),
-            Why::Crawl => Waiting::CrawlPause,
-            Why::Robots => Waiting::Robots,
-            Why::Retry(id) => Waiting::RetryDelay(host(id)),
-            Why::Cap => Waiting::Cap,
-            Why::WarmUp => Waiting::WarmUp,
-            Why::Nothing => Waiting::NothingQueued,
-            Why::Stopping => Waiting::Stopping,
-        }
-    }
-
-    /// Ends the run: says how it went, and lets go of URLs that stayed too deep.
-    pub fn end_run(&mut self, now: Instant) -> Stats {
-        let deep: Vec<Homeless> = {
-            let mut deep: Vec<_> = std::mem::take(&mut self.deep).into_values().collect();
-            deep.sort_by_key(|homeless| homeless.entry.age);
-            deep
-        };
-        for homeless in deep {
-            self.journal_skip(&homeless, SkipReason::Depth);
-            self.release(homeless.origin);
-        }
-        self.why = None;
-        let mut stats = self.stats(now);
-        stats.parked = self.parked();
-        stats.unmatched_host_rules = self
-            .policy
-            .hosts
-            .iter()
-            .zip(self.hosts.rule_used())
-            .filter(|(_, used)| !**used)
-            .map(|(rule, _)| rule.name.clone())
-            .collect();
-        stats.end = Some(self.run_end(&stats));
-        stats
-    }
-
-    fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
-        match self.stopped {
-            Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
-            Some((_, end)) if stats.pending() > 0 => end,
-            _ if fetched_nothing && stats.discovered > 0 => RunEnd::Nothing,
-            _ if stats.pending() == 0 => RunEnd::Complete,
-            _ if stats
-                .parked
-                .iter()
-                .all(|parked| parked.reason == ParkReason::PageLimit) =>
-            {
-                RunEnd::Bound(Bound::PagesPerHost)
-            }
-            _ => RunEnd::HostsParked,
-        }
-    }
-
-    fn parked(&self) -> Vec<Parked> {
-        let mut parked: Vec<Parked> = self
-            .hosts
-            .iter()
-            .filter(|host| host.parked())
-            .map(|host| Parked {
-                host: Arc::clone(&host.name),
-                reason: ParkReason::Failures(host.failures()),
-            })
-            .collect();
-        let unreachable = |origin: &&super::origins::Origin| {
-            matches!(origin.robots, RobotsState::GivenUp) && origin.refs > 0
-        };
-        parked.extend(
-            self.origins
-                .iter()
-                .filter(unreachable)
-                .map(|origin| Parked {
-                    host: Arc::clone(&self.hosts.get(origin.host).name),
-                    reason: ParkReason::RobotsUnreachable,
-                }),
-        );
-        parked.extend(self.full.keys().map(|host| Parked {
-            host: Arc::clone(&self.hosts.get(*host).name),
-            reason: ParkReason::PageLimit,
-        }));
-        parked.sort_by(|a, b| a.host.cmp(&b.host));
-        parked.dedup_by(|a, b| a.host == b.host);
-        parked
-    }
-
-    /// Which stop rule ended the run, if one did.
-    #[must_use]
-    pub fn tripped(&self) -> Option<Trip> {
-        match self.stopped {
-            Some((_, RunEnd::Refused(trip))) => Some(trip),
-            _ => None,
-        }
-    }
-
-    /// Gives an origin rules that were read before, `age` ago.
-    pub fn restore_robots(
-        &mut self,
-        request: &Request,
-        rules: Arc<OriginRules>,
-        age: Duration,
-        now: Instant,
-    ) {
-        if age >= ROBOTS_LIFETIME {
-            return;
-        }
-        let (origin, host) = self.locate(request);
-        self.release(origin);
-        if let Some(delay) = rules.crawl_delay {
-            self.hosts.get_mut(host).raise_gap(delay);
-        }
-        let until = now + ROBOTS_LIFETIME.saturating_sub(age);
-        self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
-    }
-
-    /// Leaves a host alone until `until`, as an earlier run was asked to.
-    pub fn restore_pause(&mut self, host: &str, until: Instant) {
-        let host = self.hosts.find_or_add(host, &self.policy);
-        self.hosts.get_mut(host).pause(until);
-    }
-
-    /// Says how many URLs earlier runs of this pass were done with.
-    pub fn restore_done(&mut self, done: u64) {
-        self.done_before = done;
-    }
-
-    /// Takes a host into the scope that a seed landed on in an earlier run.
-    pub fn restore_landed(&mut self, url: &Url) {
-        self.landed.insert(uri::host_key(url).into());
-    }
-
-    /// Marks a URL as found in an earlier run, without queueing it.
-    pub fn restore_seen(&mut self, fingerprint: u64) {
-        self.seen.claim(fingerprint);
-    }
-
-    /// Queues a URL that an earlier run left, whatever the scope says now.
-    pub fn restore(&mut self, candidate: &Candidate, not_before: Option<Instant>, now: Instant) {
-        if !self.seen.claim(candidate.fingerprint) {
-            return;
-        }
-        self.counts.discovered += 1;
-        self.counts.queued += 1;
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
-        match not_before.filter(|at| *at > now) {
-            Some(at) => self.delayed.push(at, homeless),
-            None => self.enqueue(homeless, now),
-        }
     }
 
     /// Notes that an entry no longer refers to its origin.

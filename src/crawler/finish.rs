@@ -5,12 +5,11 @@
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Flight, Homeless};
-use super::job::{Done, Finished, Report, RobotsAnswer, Then};
-use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
+use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
-use crate::frontier::{Candidate, Kind, OriginId};
+use crate::frontier::{Candidate, Kind};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
 use crate::policy::RetryAfterScope;
@@ -32,6 +31,9 @@ pub enum Ending {
     Returned,
     /// It was a request for robots.txt.
     Robots,
+    /// It was the last request for a robots.txt that could not be read; its
+    /// origin's URLs are left for the next run.
+    RobotsUnreachable,
 }
 
 /// What a request's end says in the ledger, besides the end itself.
@@ -53,8 +55,7 @@ impl Engine {
         let host = flight.host;
         let ending = if let Kind::Robots { of } = flight.entry.kind {
             self.robots_in_flight -= 1;
-            self.finish_robots(flight, of, report, now);
-            Ending::Robots
+            self.finish_robots(flight, of, report, now)
         } else {
             self.finish_page(flight, report, now)
         };
@@ -296,13 +297,13 @@ impl Engine {
     }
 
     /// The delay before the retry that follows attempt `attempt`.
-    fn retry_delay(&mut self, attempt: u32) -> Duration {
+    pub(super) fn retry_delay(&mut self, attempt: u32) -> Duration {
         self.policy.retry.delay_before(attempt, self.rng.f64())
     }
 
     /// What an attempt says about the pace: failures for the cap, throttling
     /// for the host. Gives the pause that the site asked for.
-    fn note_attempt(
+    pub(super) fn note_attempt(
         &mut self,
         flight: &Flight,
         error: Option<&Error>,
@@ -391,98 +392,6 @@ impl Engine {
         for lane in self.full.remove(&host).unwrap_or_default() {
             self.put_back(lane, now);
         }
-    }
-
-    fn finish_robots(&mut self, flight: Flight, of: OriginId, report: Report, now: Instant) {
-        match report.finished {
-            Finished::Robots(RobotsAnswer::Rules {
-                rules,
-                body,
-                sitemaps,
-                ..
-            }) => {
-                self.note_attempt(&flight, None, now);
-                self.hosts.get_mut(flight.host).on_served();
-                self.learn_robots(of, rules, body, now);
-                self.release(flight.origin);
-                self.release(of);
-                for sitemap in sitemaps {
-                    let _ = self.push(sitemap, now);
-                }
-            }
-            Finished::Robots(RobotsAnswer::Redirected(request)) => {
-                self.note_attempt(&flight, None, now);
-                self.hosts.get_mut(flight.host).on_served();
-                self.queue_robots(of, &request, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
-            Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
-                let asked = self.note_attempt(&flight, Some(&error), now);
-                if flight.entry.attempt <= self.policy.retry.max_retries {
-                    let delay = self
-                        .retry_delay(flight.entry.attempt)
-                        .max(asked.unwrap_or_default());
-                    let Flight {
-                        origin,
-                        host,
-                        tag,
-                        mut entry,
-                        ..
-                    } = flight;
-                    self.counts.retried += 1;
-                    entry.attempt += 1;
-                    self.delayed.push(
-                        now + delay,
-                        Homeless {
-                            origin,
-                            host,
-                            tag,
-                            entry,
-                        },
-                    );
-                } else {
-                    self.origins.get_mut(of).robots = RobotsState::GivenUp;
-                    self.release(flight.origin);
-                    self.release(of);
-                }
-            }
-            // Given up or unanswered: asked for again when it is next needed.
-            _ => {
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
-        }
-    }
-
-    fn learn_robots(
-        &mut self,
-        of: OriginId,
-        rules: std::sync::Arc<OriginRules>,
-        body: std::sync::Arc<[u8]>,
-        now: Instant,
-    ) {
-        let host = self.origins.get(of).host;
-        if let Some(delay) = rules.crawl_delay {
-            self.hosts.get_mut(host).raise_gap(delay);
-        }
-        let origin = self.origins.get_mut(of);
-        if self.options.journal {
-            let origin = std::sync::Arc::clone(&origin.name);
-            self.journal.push(Change::Robots {
-                origin,
-                body,
-                at: now,
-            });
-        }
-        origin.robots = RobotsState::Known {
-            rules,
-            until: now + ROBOTS_LIFETIME,
-        };
-        self.put_back_lanes_of(of, now);
-        self.place(host, now);
     }
 
     fn journal_end(

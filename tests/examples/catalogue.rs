@@ -59,7 +59,7 @@ pub(crate) fn crawl(output: &str) -> Result<Stats> {
         .seed("http://shop.test/")
         .fetcher(shop())
         .handler(Router::new().route("product", product).fallback(listing))
-        .state(Unnamed::default())
+        .share(Unnamed::default())
         .output(OutputSpec::new(output))
         .build()?
         .run()

@@ -212,7 +212,7 @@ fn a_full_disk_ends_the_run_with_whole_files_and_the_next_one_completes_it() {
     ] {
         let folder = Folder::new(&format!("full-{bulky}"));
         for attempt in 0..2 {
-            let (status, said) = wait(spawn(&folder, bulky, Some(400)));
+            let (status, said) = wait(spawn(&folder, bulky, Some(1000)));
             assert_eq!(status.code(), Some(LEDGER_FAILED), "{said}");
             let message = said
                 .lines()
