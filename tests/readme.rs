@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use canter::SkipReason;
 use common::{Program, Req, Resp, Run, Server, TempDir, canter, jsonl, page};
 use parse::{README, all_quoted, configurations, of_language, quoted, table};
 
@@ -39,13 +40,13 @@ impl Reader {
             server: Server::start(site),
         };
         for (name, text) in configurations() {
-            reader.folder.write(name, &reader.here(&text));
+            reader.folder.write(name, reader.here(&text));
         }
         let list = format!("# two pages\n{SITE}/a\n\n{SITE}/docs/\n");
-        reader.folder.write("urls.txt", &reader.here(&list));
+        reader.folder.write("urls.txt", reader.here(&list));
         reader.folder.write(
             "bin/canter",
-            &format!(
+            format!(
                 "#!/bin/sh\ncase \"$1\" in\nrun|crawl) exec {real} \"$@\" \
                  --set policy.max_requests_per_minute=none --set policy.host_delay=0 ;;\n\
                  *) exec {real} \"$@\" ;;\nesac\n",
@@ -324,10 +325,9 @@ fn the_words_of_the_log_are_all_there() {
             assert!(told.contains(kind.as_str()), "{kind}");
         }
     }
-    use canter::SkipReason::{Invalid, NoFollow};
-    for reason in canter::SkipReason::ALL {
+    for reason in SkipReason::ALL {
         // Answers of the queue to a handler: nothing that was queued ends so.
-        if !matches!(reason, NoFollow | Invalid) {
+        if !matches!(reason, SkipReason::NoFollow | SkipReason::Invalid) {
             assert!(told.contains(reason.as_str()), "{reason}");
         }
     }

@@ -1,6 +1,7 @@
 //! Reads the README: its blocks, its tables, what stands between backticks.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The file.
 pub(crate) const README: &str = include_str!("../../README.md");
@@ -57,7 +58,7 @@ pub(crate) fn configurations() -> Vec<(&'static str, String)> {
             let first = block.text.lines().next().unwrap_or_default();
             let name = first
                 .strip_prefix("# ")
-                .filter(|name| name.ends_with(".toml"))
+                .filter(|name| Path::new(name).extension().is_some_and(|end| end == "toml"))
                 .unwrap_or_else(|| panic!("line {}: which file is it?", block.line))
                 .to_owned();
             (&*name.leak(), block.text)
