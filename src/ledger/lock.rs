@@ -49,7 +49,7 @@ impl DerefMut for Locked {
 /// [`Fault::Held`] at once when another run holds it, or [`Fault::Io`].
 pub(super) fn lock_folder(dir: &Path) -> Result<Locked> {
     let refuse = |fault: Fault| fault.state("cannot use the state folder", dir);
-    fs::create_dir_all(dir).map_err(|error| refuse(error.into()))?;
+    make_folder(dir).map_err(|error| refuse(error.into()))?;
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -139,6 +139,21 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+/// Makes a folder and those that lead to it, so that they last.
+pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = folder_of(dir);
+    if parent != dir {
+        make_folder(parent)?;
+    }
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !dir.is_dir() => Err(error),
+        _ => sync_folder(parent),
     }
 }
 

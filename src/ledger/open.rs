@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::anchor::{Anchor, date};
 use super::fault::Fault;
 use super::journal::{FILE, Journal};
-use super::lock::{Locked, folder_of, lock_folder, relative, with_suffix};
+use super::lock::{Locked, folder_of, lock_folder, make_folder, relative, with_suffix};
 use super::model::Model;
 use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec};
 use super::output::{Mark, Output, fill_in, is_standard_output};
@@ -132,7 +132,7 @@ fn check_summary(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    fs::create_dir_all(folder_of(path))?;
+    make_folder(folder_of(path))?;
     let trial = with_suffix(path, ".trial");
     File::create(&trial)?;
     fs::remove_file(&trial)

@@ -7,7 +7,7 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::fault::Fault;
-use super::lock::{self, Locked, folder_of, sync_folder, with_suffix};
+use super::lock::{self, Locked, folder_of, make_folder, sync_folder, with_suffix};
 use crate::error::Result;
 
 /// The name of standard output.
@@ -128,7 +128,7 @@ impl Output {
         } else {
             target.clone()
         };
-        fs::create_dir_all(folder_of(&path))?;
+        make_folder(folder_of(&path))?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
