@@ -10,6 +10,7 @@ mod directives;
 mod emitter;
 mod links;
 mod page;
+mod source;
 mod tag;
 mod text;
 mod tree;

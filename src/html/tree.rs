@@ -155,15 +155,14 @@ impl Tree {
         matches!(self.open.last(), Some(Node::Foreign(..)))
     }
 
-    /// Takes in text outside of raw-text elements.
+    /// Whether text can still change how the page is read.
     #[inline]
-    pub(super) fn text(&mut self, text: &[u8]) {
-        if self.may_have_frames || self.mode == Mode::Head {
-            self.text_may_begin_body(text);
-        }
+    pub(super) fn wants_text(&self) -> bool {
+        self.may_have_frames || self.mode == Mode::Head
     }
 
-    fn text_may_begin_body(&mut self, text: &[u8]) {
+    /// Takes in text, if it is [wanted](Self::wants_text).
+    pub(super) fn text(&mut self, text: &[u8]) {
         let counts = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0C' | b'\0');
         if self.raw.is_none() && self.has_text() && text.iter().any(counts) {
             self.mode = Mode::Body;
@@ -401,8 +400,8 @@ impl Tree {
         if self.raw.take().is_some() {
             return;
         }
-        if tag == Tag::Br && self.templates == 0 {
-            self.end_br();
+        if matches!(tag, Tag::Br | Tag::Body | Tag::Html) && self.templates == 0 {
+            self.end_of_body(tag);
         }
         if let Mode::Frameset(depth) = self.mode {
             if tag == Tag::Frameset {
@@ -419,11 +418,11 @@ impl Tree {
         }
     }
 
-    /// `</br>` is read as `<br>`.
-    fn end_br(&mut self) {
+    /// A body that ends has begun, and `</br>` is read as `<br>`.
+    fn end_of_body(&mut self, tag: Tag) {
         if matches!(self.mode, Mode::Head | Mode::Body) {
             self.mode = Mode::Body;
-            self.may_have_frames = false;
+            self.may_have_frames &= tag != Tag::Br;
         }
     }
 
