@@ -30,6 +30,8 @@ pub use error::{BoxError, Error, ErrorKind, Result};
 pub use frontier::{MemoryFrontier, Scope, TrapLimits};
 pub use handler::Router;
 pub use outcome::{IntoOutcome, Outcome, TagScope};
-pub use policy::{HostRule, Policy, PolicyBuilder, RetryAfterScope, RetryPolicy};
+pub use policy::{
+    HostRule, MAX_CONCURRENCY, MAX_DURATION, Policy, PolicyBuilder, RetryAfterScope, RetryPolicy,
+};
 pub use request::{BodyLimit, Hop, Method, Purpose, Request, Tag, parse_url};
 pub use url::Url;

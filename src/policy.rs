@@ -214,7 +214,6 @@ pub const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl Policy {
     /// Starts from the library's defaults.
-    #[must_use]
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder {
             policy: Policy::default(),

@@ -38,7 +38,11 @@ struct Tree {
 
 impl Tree {
     fn new(size: usize, latency: Duration) -> Arc<Self> {
-        Arc::new(Tree { size, latency, asked: AtomicUsize::new(0) })
+        Arc::new(Tree {
+            size,
+            latency,
+            asked: AtomicUsize::new(0),
+        })
     }
 }
 
@@ -63,7 +67,9 @@ impl Fetch for Tree {
 }
 
 fn policy(concurrency: usize) -> canter::PolicyBuilder {
-    Policy::builder().concurrency(concurrency).host_concurrency(concurrency)
+    Policy::builder()
+        .concurrency(concurrency)
+        .host_concurrency(concurrency)
 }
 
 fn follow(page: Html, queue: Queue) {
@@ -75,11 +81,11 @@ fn thousands_of_tiny_crawls_end_by_themselves() {
     watched("tiny crawls", || {
         for round in 0..3_000_usize {
             let size = 1 + round % 13;
-            let site = Tree::new(size, Duration::ZERO);
+            let tree = Tree::new(size, Duration::ZERO);
             let stats = Crawler::builder()
                 .seed("http://a.test/1")
                 .policy(policy(1 + round % 9).build().expect("valid"))
-                .fetcher(Arc::clone(&site))
+                .fetcher(Arc::clone(&tree))
                 .handler(follow)
                 .build()
                 .expect("a crawl")
@@ -87,7 +93,7 @@ fn thousands_of_tiny_crawls_end_by_themselves() {
                 .expect("a run");
             assert_eq!(stats.succeeded, size as u64, "round {round}");
             assert!(stats.adds_up(), "round {round}: {stats:?}");
-            assert_eq!(site.asked.load(Ordering::SeqCst), size, "round {round}");
+            assert_eq!(tree.asked.load(Ordering::SeqCst), size, "round {round}");
         }
     });
 }
@@ -131,7 +137,10 @@ fn two_hundred_equal_jobs_on_two_hundred_threads_take_about_one_latency() {
         let stats = crawler.run().expect("a run");
         let rounds = start.elapsed().as_secs_f64() / latency.as_secs_f64();
         assert_eq!(stats.succeeded, 200);
-        assert!(rounds < 2.0, "one after the other in part: {rounds:.2} latencies");
+        assert!(
+            rounds < 2.0,
+            "one after the other in part: {rounds:.2} latencies"
+        );
         let wakes = crawler.wakes();
         assert!(wakes <= 4 * 200, "{wakes} wakes for 200 requests");
     });
@@ -142,7 +151,12 @@ fn few_threads_are_woken_for_each_request_of_a_paced_crawl() {
     watched("wakes", || {
         let crawler = Crawler::builder()
             .seed("http://a.test/1")
-            .policy(policy(50).max_requests_per_minute(60_000).build().expect("valid"))
+            .policy(
+                policy(50)
+                    .max_requests_per_minute(60_000)
+                    .build()
+                    .expect("valid"),
+            )
             .fetcher(Tree::new(300, Duration::from_millis(5)))
             .handler(follow)
             .build()
@@ -150,7 +164,11 @@ fn few_threads_are_woken_for_each_request_of_a_paced_crawl() {
         let stats = crawler.run().expect("a run");
         assert_eq!(stats.succeeded, 300);
         let wakes = crawler.wakes();
-        assert!(wakes <= 4 * stats.requests, "{wakes} wakes for {} requests", stats.requests);
+        assert!(
+            wakes <= 4 * stats.requests,
+            "{wakes} wakes for {} requests",
+            stats.requests
+        );
     });
 }
 
@@ -171,7 +189,10 @@ fn a_run_on_forty_threads_ends_though_every_handler_panics() {
             .run()
             .expect("a run");
         assert_eq!(stats.failed, 400);
-        assert_eq!(stats.discovered, 400, "a link of an attempt that panicked was followed");
+        assert_eq!(
+            stats.discovered, 400,
+            "a link of an attempt that panicked was followed"
+        );
     });
 }
 
@@ -181,7 +202,12 @@ fn a_stop_wakes_whoever_waits_however_long_the_wait() {
         let crawler = Arc::new(
             Crawler::builder()
                 .seeds(["http://a.test/1", "http://a.test/2"])
-                .policy(policy(4).host_delay(Duration::from_secs(600)).build().expect("valid"))
+                .policy(
+                    policy(4)
+                        .host_delay(Duration::from_secs(600))
+                        .build()
+                        .expect("valid"),
+                )
                 .fetcher(Tree::new(0, Duration::ZERO))
                 .handler(follow)
                 .build()
@@ -198,7 +224,11 @@ fn a_stop_wakes_whoever_waits_however_long_the_wait() {
         let asked = Instant::now();
         stop.stop();
         let stats = run.join().expect("no panic").expect("a run");
-        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert!(
+            asked.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            asked.elapsed()
+        );
         assert_eq!(stats.end, Some(RunEnd::Stopped));
         assert_eq!(stats.pending(), 2);
         drop(events);
@@ -233,10 +263,18 @@ fn a_fetch_that_hangs_is_given_up_after_the_grace_and_its_url_stays_pending() {
             .expect("a crawl");
         let start = Instant::now();
         let stats = crawler.run().expect("a run");
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            start.elapsed()
+        );
         assert_eq!(stats.cancelled, 1);
         assert_eq!(stats.pending(), 1);
-        assert!(matches!(stats.end, Some(RunEnd::Bound(_))), "{:?}", stats.end);
+        assert!(
+            matches!(stats.end, Some(RunEnd::Bound(_))),
+            "{:?}",
+            stats.end
+        );
     });
 }
 

@@ -13,10 +13,13 @@
 //! | `tables` | the tables, one function each |
 //! | `problem`, `suggest` | what is wrong, and what was probably meant |
 //! | `seeds` | lists of URLs |
+//! | `crawl`, `page_handler` | the crawl that the settings describe; what it does with each page |
 //! | `record`, `json`, `rfc3339` | the fields of a page's record, and how they are written |
 
+mod crawl;
 mod document;
 pub(crate) mod json;
+mod page_handler;
 mod problem;
 mod record;
 pub(crate) mod rfc3339;
@@ -130,7 +133,7 @@ pub struct CrawlSettings {
     pub seed_files: Vec<SeedFile>,
     /// Whether links in scope are followed.
     pub follow: bool,
-    /// Which sitemaps are read.
+    /// Which sitemaps are read; none unless they are asked for.
     pub sitemaps: Sitemaps,
     /// How many links away from a seed a page may be; `None` for any number.
     pub max_depth: Option<u32>,
@@ -312,6 +315,15 @@ impl OutputPath {
     #[must_use]
     pub fn is_stdout(&self) -> bool {
         self.name == "-"
+    }
+
+    /// The path as it is written, nothing replaced; `-` for standard output.
+    #[must_use]
+    pub fn pattern(&self) -> PathBuf {
+        if self.is_stdout() {
+            return PathBuf::from(&self.name);
+        }
+        self.folder.join(&self.name)
     }
 
     /// The file of a run: `{date}` stands for the day it began on, in UTC, and

@@ -2,6 +2,7 @@
 //! is built before the first thread starts and before any request.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use crate::extract::{Services, StateMap};
 use crate::fetch::{Fetch, HttpFetch, HttpFetchBuilder, StatusPolicy};
 use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
 use crate::handler::{Handler, IntoHandler};
+use crate::ledger::{OutputSpec, RecordLine, Sink};
 use crate::policy::{Policy, RetryPolicy};
 use crate::request::{Request, parse_url};
 use crate::robots::product_token;
 use crate::uri;
 
 /// The name we give ourselves (RFC 9110 section 10.1.5).
-pub const DEFAULT_USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
+const DEFAULT_USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
 
 /// Which sitemaps are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +49,28 @@ pub(super) struct Plan {
     pub(super) seed_hosts: HashSet<String>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
+    pub(super) keep: Keep,
+}
+
+/// What is written, and where. Opened at the beginning of each run.
+#[derive(Default)]
+pub(super) struct Keep {
+    pub(super) output: Option<OutputSpec>,
+    pub(super) log: Option<OutputSpec>,
+    pub(super) state_dir: Option<PathBuf>,
+    pub(super) fresh: bool,
+    pub(super) revisit: Duration,
+    pub(super) sinks: Vec<Arc<Mutex<Sink>>>,
+}
+
+impl Keep {
+    /// Whether anything is.
+    pub(super) fn anything(&self) -> bool {
+        self.output.is_some()
+            || self.log.is_some()
+            || self.state_dir.is_some()
+            || !self.sinks.is_empty()
+    }
 }
 
 impl std::fmt::Debug for Plan {
@@ -77,7 +101,9 @@ pub struct CrawlerBuilder {
     http: HttpFetchBuilder,
     status_policy: StatusPolicy,
     timeout: Duration,
+    page_text: bool,
     state: StateMap,
+    keep: Keep,
 }
 
 /// How long a request may take in all.
@@ -101,14 +127,17 @@ impl CrawlerBuilder {
             http: HttpFetch::builder(),
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
+            page_text: false,
             state: StateMap::new(),
+            keep: Keep::default(),
         }
     }
 
     /// Adds a URL to begin with. One that cannot be used is an error of
     /// [`build`](Self::build).
     pub fn seed(mut self, url: impl AsRef<str>) -> Self {
-        self.seeds.push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
+        self.seeds
+            .push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
         self
     }
 
@@ -230,10 +259,62 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Whether every page's visible text is gathered in the pass that reads its
+    /// links. [`Html::text`](crate::extract::Html::text) gives it either way;
+    /// this saves a second pass where each page is asked for it.
+    pub fn page_text(mut self, gather: bool) -> Self {
+        self.page_text = gather;
+        self
+    }
+
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
     pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
         self.state.insert(value);
+        self
+    }
+
+    /// Writes the records that handlers emit to a file, one JSON value a line.
+    /// With a [state](Self::state_dir) the file holds each record exactly once,
+    /// however the run ends.
+    pub fn output(mut self, output: OutputSpec) -> Self {
+        self.keep.output = Some(output);
+        self
+    }
+
+    /// Writes a line for each URL that came to its end.
+    pub fn log(mut self, log: OutputSpec) -> Self {
+        self.keep.log = Some(log);
+        self
+    }
+
+    /// Keeps the state of the crawl in a folder: what is queued, what is done.
+    /// The next run goes on where this one ended, even if it was killed.
+    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.keep.state_dir = Some(dir.into());
+        self
+    }
+
+    /// Starts over, and keeps an old state aside.
+    pub fn fresh(mut self, fresh: bool) -> Self {
+        self.keep.fresh = fresh;
+        self
+    }
+
+    /// Sets how old a page must be to be asked for again when a complete crawl
+    /// is run again; without it, all are.
+    pub fn revisit(mut self, age: Duration) -> Self {
+        self.keep.revisit = age;
+        self
+    }
+
+    /// Hands each record to `sink` as one line of JSON, about once a second.
+    ///
+    /// After a crash the next run may hand over records of the last second
+    /// again: a sink gets each record at least once. The files of
+    /// [`output`](Self::output) hold each exactly once. An error ends the run.
+    pub fn sink(mut self, sink: impl FnMut(&RecordLine) -> Result<()> + Send + 'static) -> Self {
+        self.keep.sinks.push(Arc::new(Mutex::new(Box::new(sink))));
         self
     }
 
@@ -249,7 +330,9 @@ impl CrawlerBuilder {
         }
         policy.validate()?;
         let seeds: Vec<Request> = self.seeds.into_iter().collect::<Result<_>>()?;
-        let handler = self.handler.ok_or_else(|| Error::invalid("the crawl has no handler"))?;
+        let handler = self
+            .handler
+            .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
         handler.check(&self.state)?;
         let mut scope = self.scope;
         let mut http = self
@@ -268,22 +351,30 @@ impl CrawlerBuilder {
             Some(fetcher) => fetcher,
             None => Arc::new(http.build()?),
         };
+        let product_token = product_token(&self.user_agent).to_owned();
         let services = Services::new(fetcher)
             .with_status_policy(self.status_policy)
             .with_timeout(self.timeout)
             .with_max_redirects(policy.max_redirects)
+            .with_agent(&self.user_agent)
+            .with_page_text(self.page_text)
             .with_state(self.state);
         let plan = Plan {
-            admit: Arc::new(Admit { scope, traps: self.traps, max_depth: self.max_depth }),
+            admit: Arc::new(Admit {
+                scope,
+                traps: self.traps,
+                max_depth: self.max_depth,
+            }),
             policy: Arc::new(policy),
             frontier: self.frontier,
             obey_robots: self.obey_robots,
-            product_token: product_token(&self.user_agent).to_owned(),
+            product_token,
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,
             handler,
             services,
+            keep: self.keep,
         };
         Ok(Crawler {
             plan: Arc::new(plan),

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::frontier::{
     Candidate, Delayed, Entry, Kind, LaneId, OriginId, Readiness, Schedule, Seen, TagId, Variants,
 };
-use crate::ledger::{Change, End, Ended, Queued};
+use crate::ledger::{Change, End, Ended, Queued, Totals};
 use crate::policy::Policy;
 use crate::politeness::{Breaker, Host, HostId, HostTable, Limiter, Pacer, Pauses, Trip, Verdict};
 use crate::request::Request;
@@ -104,9 +104,13 @@ pub struct Engine {
     /// Lanes whose host has had as many pages as allowed.
     pub(super) full: HashMap<HostId, Vec<LaneId>>,
     pub(super) counts: Stats,
+    /// URLs that earlier runs were done with.
+    pub(super) done_before: u64,
     pub(super) started: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
+    /// Whether requests in flight have no time left after a stop.
+    pub(super) abandoned: bool,
     pub(super) fatal: Option<Error>,
     pub(super) why: Option<Why>,
     pub(super) journal: Vec<Change>,
@@ -138,9 +142,11 @@ impl Engine {
             landed: HashSet::new(),
             full: HashMap::new(),
             counts: Stats::default(),
+            done_before: 0,
             started: None,
             deadline: None,
             stopped: None,
+            abandoned: false,
             fatal: None,
             why: None,
             journal: Vec::new(),
@@ -157,6 +163,7 @@ impl Engine {
         self.started = Some(now);
         self.deadline = self.policy.deadline.map(|after| now + after);
         self.stopped = None;
+        self.abandoned = false;
         self.fatal = None;
         self.limiter = Limiter::new(&self.policy);
         self.limiter.start(now);
@@ -195,43 +202,26 @@ impl Engine {
         }
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
-        match self.refusal(&candidate) {
-            Some(SkipReason::Depth) => {
-                self.hold_deep(candidate);
-                self.count_skip(SkipReason::Depth);
-                Admission::Skipped(SkipReason::Depth)
+        if let Some(reason) = self.refusal(&candidate) {
+            self.count_skip(reason);
+            if reason == SkipReason::Depth {
+                self.hold_deep(&candidate);
             }
-            Some(reason) => {
-                self.count_skip(reason);
-                if self.options.journal {
-                    let depth = candidate.request.depth();
-                    self.journal.push(Change::Ended(Box::new(Ended {
-                        fingerprint,
-                        url: candidate.request.url().to_string(),
-                        purpose: candidate.purpose,
-                        end: End::Skipped(reason),
-                        status: None,
-                        attempts: 0,
-                        to: None,
-                        message: None,
-                        depth,
-                        page: None,
-                        records: Vec::new(),
-                    })));
-                }
-                Admission::Skipped(reason)
+            if self.options.journal {
+                self.journal
+                    .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
-            None => {
-                if let Some(path) = candidate.variant_of {
-                    self.variants.count(path, self.options.max_query_variants);
-                }
-                self.admit(candidate, now);
-                Admission::Queued
-            }
+            return Admission::Skipped(reason);
         }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
+        self.admit(candidate, now);
+        Admission::Queued
     }
 
     /// What [`push`](Self::push) would say now.
+    #[must_use]
     pub fn preview(&self, candidate: &Candidate) -> Admission {
         if let Some(held) = self.deep.get(&candidate.fingerprint)
             && !candidate.too_deep
@@ -302,17 +292,13 @@ impl Engine {
         self.counts.queued += 1;
         self.enqueue(homeless, now);
         if self.options.journal {
-            self.journal.push(Change::Queued(Box::new(Queued {
-                fingerprint: candidate.fingerprint,
-                request: candidate.request,
-                seed: candidate.seed,
-                purpose: candidate.purpose,
-            })));
+            self.journal
+                .push(Change::Queued(Box::new(queued(candidate))));
         }
     }
 
-    fn hold_deep(&mut self, candidate: Candidate) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, &candidate);
+    fn hold_deep(&mut self, candidate: &Candidate) {
+        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
         self.deep.insert(candidate.fingerprint, homeless);
     }
 
@@ -402,6 +388,12 @@ impl Engine {
         self.stopped.get_or_insert((now, end));
     }
 
+    /// Stops the run, and gives requests in flight no time to end.
+    pub fn abandon(&mut self, end: RunEnd, now: Instant) {
+        self.stop(end, now);
+        self.abandoned = true;
+    }
+
     /// Ends the run with an error. The first one stays.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
@@ -422,6 +414,24 @@ impl Engine {
     /// The changes since they were last taken, oldest first.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.journal)
+    }
+
+    /// The sums of this run so far.
+    #[must_use]
+    pub fn totals(&self, now: Instant) -> Totals {
+        Totals {
+            requests: self.counts.requests,
+            retried: self.counts.retried,
+            unchanged: self.counts.unchanged,
+            bytes: self.counts.bytes,
+            elapsed: self.elapsed(now),
+        }
+    }
+
+    fn elapsed(&self, now: Instant) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| {
+            now.saturating_duration_since(started)
+        })
     }
 
     /// How many changes are kept.
@@ -538,7 +548,7 @@ impl Engine {
     }
 
     fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.succeeded == 0;
+        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
         match self.stopped {
             Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
             Some((_, end)) if stats.pending() > 0 => end,
@@ -611,7 +621,7 @@ impl Engine {
         if let Some(delay) = rules.crawl_delay {
             self.hosts.get_mut(host).raise_gap(delay);
         }
-        let until = now + (ROBOTS_LIFETIME - age);
+        let until = now + ROBOTS_LIFETIME.saturating_sub(age);
         self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
     }
 
@@ -619,6 +629,16 @@ impl Engine {
     pub fn restore_pause(&mut self, host: &str, until: Instant) {
         let host = self.hosts.find_or_add(host, &self.policy);
         self.hosts.get_mut(host).pause(until);
+    }
+
+    /// Says how many URLs earlier runs of this pass were done with.
+    pub fn restore_done(&mut self, done: u64) {
+        self.done_before = done;
+    }
+
+    /// Takes a host into the scope that a seed landed on in an earlier run.
+    pub fn restore_landed(&mut self, url: &Url) {
+        self.landed.insert(uri::host_key(url).into());
     }
 
     /// Marks a URL as found in an earlier run, without queueing it.
@@ -676,5 +696,15 @@ fn origin_name(url: &Url) -> Cow<'_, str> {
         Cow::Borrowed(&url[..Position::BeforePath])
     } else {
         Cow::Owned(uri::origin(url))
+    }
+}
+
+/// A candidate as the ledger keeps it.
+fn queued(candidate: Candidate) -> Queued {
+    Queued {
+        fingerprint: candidate.fingerprint,
+        request: candidate.request,
+        seed: candidate.seed,
+        purpose: candidate.purpose,
     }
 }

@@ -87,13 +87,15 @@ impl Events {
     }
 
     pub(super) fn send(&self, event: &Event) {
-        self.lock().retain(|subscriber| match subscriber.try_send(event.clone()) {
-            Ok(()) => true,
-            Err(error) => {
-                self.dropped.fetch_add(u64::from(error.is_full()), Ordering::Relaxed);
-                error.is_full()
-            }
-        });
+        self.lock()
+            .retain(|subscriber| match subscriber.try_send(event.clone()) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.dropped
+                        .fetch_add(u64::from(error.is_full()), Ordering::Relaxed);
+                    error.is_full()
+                }
+            });
     }
 
     /// How many events were dropped, since nobody took them in time.
@@ -102,6 +104,8 @@ impl Events {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Sender<Event>>> {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscribers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -47,7 +47,7 @@ impl Engine {
     /// changes nothing.
     pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
         let mut flight = self.in_flight.remove(&report.id)?;
-        flight.url = report.url.clone();
+        flight.url.clone_from(&report.url);
         self.hosts.get_mut(flight.host).on_end();
         self.counts.bytes += report.bytes;
         let host = flight.host;
@@ -106,6 +106,7 @@ impl Engine {
         self.note_attempt(&flight, None, now);
         self.hosts.get_mut(flight.host).on_success();
         self.counts.succeeded += 1;
+        self.counts.pages += u64::from(flight.entry.kind == Kind::Page);
         self.counts.unchanged += u64::from(done.unchanged);
         self.counts.records += done.records.len() as u64;
         let end = if done.unchanged {

@@ -1,6 +1,7 @@
 //! [`Crawler`]: the engine, its threads and the fetcher, put together.
 
 mod admit;
+mod books;
 mod builder;
 mod engine;
 mod event;
@@ -9,7 +10,9 @@ mod job;
 mod origins;
 mod poll;
 mod pool;
+mod robots_job;
 mod run;
+mod sitemap_job;
 mod stats;
 mod tags;
 mod worker;
@@ -41,7 +44,9 @@ use run::Run;
 /// use canter::fetch::MockSite;
 /// use canter::{Crawler, Url};
 ///
-/// let site = MockSite::new().html("http://a.test/", r#"<a href="/b">b</a>"#).html("http://a.test/b", "");
+/// let site = MockSite::new()
+///     .page("http://a.test/", |page| page.html(r#"<a href="/b">b</a>"#))
+///     .page("http://a.test/b", |page| page.html("<title>b</title>"));
 /// let crawler = Crawler::builder()
 ///     .seed("http://a.test/")
 ///     .fetcher(site)
@@ -73,7 +78,10 @@ struct Control {
 
 impl Control {
     fn pool(&self) -> Option<Arc<Pool>> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pool
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn set_pool(&self, pool: Option<Arc<Pool>>) {
@@ -97,6 +105,15 @@ impl StopHandle {
             pool.stop(RunEnd::Stopped);
         }
     }
+
+    /// Stops the crawl at once: requests in flight are given up and stay
+    /// pending. What is done is written as after any stop.
+    pub fn stop_now(&self) {
+        self.control.stop.store(true, Ordering::SeqCst);
+        if let Some(pool) = self.control.pool() {
+            pool.abandon(RunEnd::Stopped);
+        }
+    }
 }
 
 /// Looks at a crawl from any thread.
@@ -111,7 +128,11 @@ impl StatsHandle {
     pub fn stats(&self) -> Stats {
         let running = self.control.pool().and_then(|pool| pool.stats());
         running.unwrap_or_else(|| {
-            self.control.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            self.control
+                .last
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
         })
     }
 }
@@ -156,13 +177,17 @@ impl Crawler {
     /// Looks at the crawl from other threads.
     #[must_use]
     pub fn stats_handle(&self) -> StatsHandle {
-        StatsHandle { control: Arc::clone(&self.control) }
+        StatsHandle {
+            control: Arc::clone(&self.control),
+        }
     }
 
     /// Stops the crawl from other threads.
     #[must_use]
     pub fn stop_handle(&self) -> StopHandle {
-        StopHandle { control: Arc::clone(&self.control) }
+        StopHandle {
+            control: Arc::clone(&self.control),
+        }
     }
 
     /// Calls `observer` with what happens from now on, on a thread of its own.

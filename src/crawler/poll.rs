@@ -60,7 +60,7 @@ impl Engine {
     #[must_use]
     pub fn alarm(&self) -> Option<Instant> {
         match self.stopped {
-            Some((since, _)) => Some(since + self.policy.shutdown_grace),
+            Some((since, _)) => Some(self.grace_over(since)),
             None => self.deadline,
         }
     }
@@ -83,15 +83,12 @@ impl Engine {
 
     fn gate(&mut self, now: Instant) -> Poll {
         self.heed_deadline(now);
-        if self.stopped.is_none() && self.pending() > 0 {
-            if self
-                .policy
-                .max_requests
-                .is_some_and(|max| self.counts.requests >= max)
-                && self.counts.queued > 0
-            {
-                self.stop(RunEnd::Bound(Bound::Requests), now);
-            }
+        let spent = self
+            .policy
+            .max_requests
+            .is_some_and(|max| self.counts.requests >= max);
+        if spent && self.counts.queued > 0 {
+            self.stop(RunEnd::Bound(Bound::Requests), now);
         }
         if let Some((since, _)) = self.stopped {
             return self.wind_down(since, now);
@@ -151,12 +148,21 @@ impl Engine {
         if self.in_flight.is_empty() {
             return Poll::Done;
         }
-        let grace_over = since + self.policy.shutdown_grace;
+        let grace_over = self.grace_over(since);
         if now < grace_over {
             return Poll::Wait(grace_over, Why::Stopping);
         }
         self.cancel_in_flight(now);
         Poll::Done
+    }
+
+    /// When requests in flight have had their time after a stop.
+    fn grace_over(&self, stopped: Instant) -> Instant {
+        if self.abandoned {
+            stopped
+        } else {
+            stopped + self.policy.shutdown_grace
+        }
     }
 
     /// Gives up what is in flight: it stays pending, its attempt not counted.

@@ -16,7 +16,7 @@ use super::finish::Ending;
 use super::job::{Job, Poll, Report};
 use super::poll::Outlook;
 use super::stats::{RunEnd, Stats};
-use crate::ledger::Change;
+use crate::ledger::{Change, Totals};
 
 /// An engine and the threads that wait for it.
 #[derive(Debug)]
@@ -65,6 +65,15 @@ pub(super) struct Turn {
     pub(super) ending: Option<Ending>,
     /// Whether so many changes are kept that they should be written first.
     pub(super) journal_full: bool,
+}
+
+/// What happened since it was last asked.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) changes: Vec<Change>,
+    pub(super) totals: Totals,
+    /// Whether the run is over.
+    pub(super) over: bool,
 }
 
 impl Pool {
@@ -121,7 +130,7 @@ impl Pool {
             if shared.over || stopping || now >= until {
                 return;
             }
-            shared = self.wait_timeout(&self.rest, shared, until - now);
+            shared = Self::wait_timeout(&self.rest, shared, until - now);
         }
     }
 
@@ -173,7 +182,7 @@ impl Pool {
         match shared.leader {
             None => {
                 shared.leader = Some(at);
-                shared = self.wait_timeout(&self.timer, shared, at - now);
+                shared = Self::wait_timeout(&self.timer, shared, at - now);
                 shared.leader = None;
                 shared
             }
@@ -206,7 +215,6 @@ impl Pool {
     }
 
     fn wait_timeout<'a>(
-        &'a self,
         condvar: &Condvar,
         shared: MutexGuard<'a, Shared>,
         duration: Duration,
@@ -317,6 +325,15 @@ impl Pool {
         self.wake_all(&mut shared);
     }
 
+    /// Stops the run, and gives up what is in flight.
+    pub(super) fn abandon(&self, end: RunEnd) {
+        let mut shared = self.lock();
+        if let Some(engine) = shared.engine.as_mut() {
+            engine.abandon(end, Instant::now());
+        }
+        self.wake_all(&mut shared);
+    }
+
     /// Ends the run with an error.
     pub(super) fn fail(&self, error: crate::Error) {
         {
@@ -351,29 +368,47 @@ impl Pool {
     /// Waits for the end, for a full journal, or for a time; takes the changes
     /// out, and says whether the run is over. Rings the engine's alarm while
     /// it waits: the workers may all be stuck.
-    pub(super) fn wait_for_changes(&self, timeout: Duration) -> (Vec<Change>, bool) {
+    pub(super) fn wait_for_changes(&self, timeout: Duration) -> Batch {
         let mut shared = self.lock();
         let until = Instant::now() + timeout;
         loop {
             let now = Instant::now();
             let alarm = shared.engine.as_ref().and_then(Engine::alarm);
             if !shared.over && alarm.is_some_and(|at| at <= now) {
-                if shared.engine.as_mut().is_some_and(|engine| engine.ring(now)) {
+                if shared
+                    .engine
+                    .as_mut()
+                    .is_some_and(|engine| engine.ring(now))
+                {
                     self.end(&mut shared);
                 } else {
                     self.wake_all(&mut shared);
                 }
             }
-            let full = shared.engine.as_ref().is_some_and(|engine| self.is_full(engine));
+            let full = shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.is_full(engine));
             if shared.over || full || now >= until {
                 let over = shared.over;
-                let changes = shared.engine.as_mut().map(Engine::take_changes).unwrap_or_default();
+                let mut batch = Batch {
+                    over,
+                    ..Batch::default()
+                };
+                if let Some(engine) = shared.engine.as_mut() {
+                    batch.changes = engine.take_changes();
+                    batch.totals = engine.totals(now);
+                }
                 self.room.notify_all();
-                return (changes, over);
+                return batch;
             }
-            let next = shared.engine.as_ref().and_then(Engine::alarm).filter(|at| *at > now);
+            let next = shared
+                .engine
+                .as_ref()
+                .and_then(Engine::alarm)
+                .filter(|at| *at > now);
             let next = next.map_or(until, |at| at.min(until));
-            shared = self.wait_timeout(&self.caller, shared, next - now);
+            shared = Self::wait_timeout(&self.caller, shared, next - now);
         }
     }
 
@@ -382,9 +417,15 @@ impl Pool {
     pub(super) fn wait_for_room(&self) {
         let mut shared = self.lock();
         while !shared.over
-            && shared.engine.as_ref().is_some_and(|engine| self.is_full(engine))
+            && shared
+                .engine
+                .as_ref()
+                .is_some_and(|engine| self.is_full(engine))
         {
-            shared = self.room.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            shared = self
+                .room
+                .wait(shared)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

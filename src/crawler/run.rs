@@ -3,23 +3,25 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use log::warn;
+use log::{info, warn};
 
+use super::Control;
 use super::admit::Admit;
+use super::books::Books;
 use super::builder::{Plan, Sitemaps};
 use super::engine::{Engine, EngineOptions};
 use super::event::Events;
 use super::pool::Pool;
 use super::stats::{RunEnd, Stats};
-use super::Control;
 use crate::admission::Admission;
 use crate::error::{Error, ErrorKind, Result};
-use crate::extract::{Context, Preview, Services};
+use crate::extract::{Context, Preview, Services, panicked};
 use crate::handler::{self, Handler};
+use crate::ledger::{Anchor, Pages};
 use crate::policy::Policy;
 use crate::request::{Method, Request, parse_url};
 
@@ -43,8 +45,8 @@ pub(super) struct Run {
     pub(super) sitemaps: bool,
     pub(super) seed_hosts: HashSet<String>,
     pub(super) events: Arc<Events>,
-    /// Whether pages are remembered for a later pass.
-    pub(super) remembers: bool,
+    /// What earlier runs remember of pages, if this one has a state.
+    pub(super) pages: Option<Arc<Pages>>,
 }
 
 /// Answers handlers what would become of a link.
@@ -56,7 +58,9 @@ struct Gate {
 impl Preview for Gate {
     fn preview(&self, request: &Request) -> Admission {
         let candidate = self.admit.link(request.clone());
-        self.pool.with_engine(|engine| engine.preview(&candidate)).unwrap_or(Admission::Queued)
+        self.pool
+            .with_engine(|engine| engine.preview(&candidate))
+            .unwrap_or(Admission::Queued)
     }
 }
 
@@ -68,26 +72,38 @@ pub(super) fn run(
     left: &mut Option<Engine>,
 ) -> Result<Stats> {
     let now = Instant::now();
-    let mut engine = left.take().filter(|engine| engine.pending() > 0).unwrap_or_else(|| {
-        let options = EngineOptions {
-            order: plan.frontier.order,
-            obey_robots: plan.obey_robots,
-            seeds_widen_scope: plan.admit.scope.is_of_seeds(),
-            max_query_variants: plan.admit.traps.max_query_variants,
-            journal: false,
-            seed: fastrand::u64(..),
-        };
-        Engine::new(Arc::clone(&plan.policy), options)
-    });
-    engine.begin_run(now);
-    for request in seeds(plan)? {
-        let _ = engine.push(request, now);
+    let seeds = seeds(plan)?;
+    let mut books = Books::open(plan, &seeds)?;
+    let mut engine = match &mut books {
+        // What is left is in the state.
+        Some(books) if plan.keep.state_dir.is_some() => {
+            let mut engine = new_engine(plan);
+            engine.begin_run(now);
+            books.restore(&mut engine, plan, now)?;
+            engine
+        }
+        _ => {
+            let left = left.take().filter(|engine| engine.pending() > 0);
+            let mut engine = left.unwrap_or_else(|| new_engine(plan));
+            engine.begin_run(now);
+            engine
+        }
+    };
+    let pages = books.as_ref().map(Books::pages);
+    let pass = books.as_ref().map_or(1, |books| books.pass);
+    for seed in seeds {
+        let _ = engine.push(seed, now);
     }
+    let began_with = engine.pending();
+    info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
     }
     let pool = Arc::new(Pool::new(engine, plan.policy.concurrency, JOURNAL_LIMIT));
-    let preview = Gate { pool: Arc::clone(&pool), admit: Arc::clone(&plan.admit) };
+    let preview = Gate {
+        pool: Arc::clone(&pool),
+        admit: Arc::clone(&plan.admit),
+    };
     let services = plan.services.clone().with_preview(Arc::new(preview));
     let run = Arc::new(Run {
         pool: Arc::clone(&pool),
@@ -100,7 +116,7 @@ pub(super) fn run(
         sitemaps: plan.sitemaps == Sitemaps::Discover,
         seed_hosts: plan.seed_hosts.clone(),
         events: Arc::clone(events),
-        remembers: false,
+        pages,
     });
     control.set_pool(Some(Arc::clone(&pool)));
     // A stop that came just before the pool was in place.
@@ -109,29 +125,82 @@ pub(super) fn run(
     }
     pool.enter_first();
     run.spawn();
-    while !pool.wait_for_changes(COMMIT_INTERVAL).1 {}
+    let failed = keep_books(&pool, &mut books);
     let mut engine = pool.take_engine();
-    let stats = engine.end_run(Instant::now());
-    *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
+    let now = Instant::now();
+    let mut stats = engine.end_run(now);
+    stats.began_with = began_with;
+    stats.pass = pass;
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
+    *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
     control.set_pool(None);
+    let changes = engine.take_changes();
     let fatal = engine.take_fatal();
+    let totals = engine.totals(now);
     *left = Some(engine);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Some(books) = &mut books {
+        let complete = stats.pending() == 0 && fatal.is_none();
+        books
+            .ledger
+            .finish(&changes, complete, Anchor::now(), totals)?;
+    }
     match fatal {
         Some(error) => Err(error),
         None => Ok(stats),
     }
 }
 
+fn new_engine(plan: &Plan) -> Engine {
+    let options = EngineOptions {
+        order: plan.frontier.order,
+        obey_robots: plan.obey_robots,
+        seeds_widen_scope: plan.admit.scope.is_of_seeds(),
+        max_query_variants: plan.admit.traps.max_query_variants,
+        journal: plan.keep.anything(),
+        seed: fastrand::u64(..),
+    };
+    Engine::new(Arc::clone(&plan.policy), options)
+}
+
+/// Writes what happens until the run is over. After an error nothing more is
+/// written, the run stops, and the error is given.
+fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
+    let mut failed = None;
+    loop {
+        let batch = pool.wait_for_changes(COMMIT_INTERVAL);
+        if let Some(books) = books
+            && failed.is_none()
+            && let Err(error) = books
+                .ledger
+                .commit(&batch.changes, Anchor::now(), batch.totals)
+        {
+            pool.fail(error.clone());
+            // What is in flight could not be written either.
+            pool.abandon(RunEnd::Error);
+            failed = Some(error);
+        }
+        if batch.over {
+            return failed;
+        }
+    }
+}
+
 /// What a run begins with.
 fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
-    let mut seeds: Vec<_> = plan.seeds.iter().map(|seed| plan.admit.seed(seed.clone())).collect();
+    let mut seeds: Vec<_> = plan
+        .seeds
+        .iter()
+        .map(|seed| plan.admit.seed(seed.clone()))
+        .collect();
     match &plan.sitemaps {
         Sitemaps::None => {}
         Sitemaps::Urls(urls) => {
             for url in urls {
-                let request = Request::new(Method::Get, parse_url(url)?)
-                    .with_referrer(Some("".into()));
+                let request =
+                    Request::new(Method::Get, parse_url(url)?).with_referrer(Some("".into()));
                 seeds.push(plan.admit.sitemap(request));
             }
         }
@@ -161,13 +230,7 @@ impl Run {
                 // gets here is a fault of ours: it ends the run, and does not
                 // leave it waiting for this thread.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run.work())) {
-                    let what = payload
-                        .downcast_ref::<&str>()
-                        .map(ToString::to_string)
-                        .or_else(|| payload.downcast_ref::<String>().cloned())
-                        .unwrap_or_default();
-                    let error = Error::new(ErrorKind::Worker)
-                        .with_message(format!("a worker of the crawl panicked: {what}"));
+                    let error = panicked("a worker of the crawl", payload);
                     run.pool.fail_worker(error);
                 }
                 run.pool.leave();

@@ -21,7 +21,9 @@ pub struct Stats {
     pub discovered: u64,
     /// URLs whose handler is done with them, unchanged ones included.
     pub succeeded: u64,
-    /// Of these, pages that were as on an earlier pass (status 304).
+    /// Of these, pages: the others are sitemaps.
+    pub pages: u64,
+    /// Of the pages, those that were as on an earlier pass (status 304).
     pub unchanged: u64,
     /// URLs that led to another URL.
     pub redirected: u64,
@@ -41,6 +43,10 @@ pub struct Stats {
     pub retried: u64,
     /// Requests that were given up in flight after a stop; their URLs are queued.
     pub cancelled: u64,
+    /// URLs that were queued when the run began.
+    pub began_with: u64,
+    /// The number of the pass over the site, with a state; 1 for the first.
+    pub pass: u64,
     /// Records that were emitted and committed.
     pub records: u64,
     /// Decoded body bytes.
@@ -152,7 +158,7 @@ pub enum RunEnd {
     Refused(Trip),
     /// Everything else is done, but some hosts are left for the next run.
     HostsParked,
-    /// Nothing could be fetched.
+    /// No page could be fetched.
     Nothing,
     /// A handler or the stop handle ended it; the rest is pending.
     Stopped,

@@ -4,7 +4,7 @@
 //! who needs the answer, and never if nobody does. And nothing done through it
 //! takes effect here: links and records wait until the attempt has ended.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use url::{Position, Url};
 use super::FromContext;
 use super::answer::{self, Detour, Reading};
 use super::body::Text;
-use super::effects::{Collector, Effects};
+use super::effects::{Collector, Effects, Record};
 use super::page::Html;
 use super::services::Services;
+use super::target::Base;
 use crate::error::{Error, Result};
 use crate::fetch::Response;
-use crate::policy::MAX_DURATION;
 use crate::request::Request;
 use crate::uri;
 
@@ -50,13 +50,14 @@ pub struct Context {
 struct Job {
     request: Request,
     services: Arc<Services>,
+    /// Hash of the body that an earlier pass saw.
+    previous: Option<u64>,
     /// Whatever came back, also when it is no page for the handler.
     response: OnceCell<Arc<Response>>,
     /// The response if it is one for the handler, else why it is not.
     answer: OnceCell<Result<Arc<Response>>>,
     /// Set when the answer ends the attempt without the handler.
     detour: OnceCell<Detour>,
-    fetching: Cell<bool>,
     text: OnceCell<Result<Text>>,
     page: OnceCell<Result<Html>>,
     referrer: OnceCell<Arc<str>>,
@@ -79,16 +80,43 @@ impl Context {
             job: Rc::new(Job {
                 request,
                 services,
+                previous: None,
                 response: OnceCell::new(),
                 answer: OnceCell::new(),
                 detour: OnceCell::new(),
-                fetching: Cell::new(false),
                 text: OnceCell::new(),
                 page: OnceCell::new(),
                 referrer: OnceCell::new(),
                 effects: RefCell::default(),
             }),
         }
+    }
+
+    /// Names the hash of the body that an earlier pass saw.
+    pub(crate) fn with_previous(self, hash: Option<u64>) -> Self {
+        match Rc::try_unwrap(self.job) {
+            Ok(job) => Context {
+                job: Rc::new(Job {
+                    previous: hash,
+                    ..job
+                }),
+            },
+            Err(job) => Context { job },
+        }
+    }
+
+    /// Whether the body is another than an earlier pass over the site saw;
+    /// `None` when none has seen the page. Fetches as
+    /// [`response`](Self::response) does.
+    ///
+    /// # Errors
+    /// As [`response`](Self::response).
+    pub fn changed(&self) -> Result<Option<bool>> {
+        let response = self.response()?;
+        Ok(self
+            .job
+            .previous
+            .map(|hash| hash != crate::uri::hash(response.body())))
     }
 
     /// The request.
@@ -125,13 +153,7 @@ impl Context {
         let Job {
             request, services, ..
         } = &*self.job;
-        let start = (services.clock)();
-        let deadline = start
-            .checked_add(services.timeout)
-            .unwrap_or_else(|| start + MAX_DURATION);
-        self.job.fetching.set(true);
-        let fetched = services.fetch.fetch(request, deadline);
-        self.job.fetching.set(false);
+        let fetched = services.fetch_now(request);
         let response = Arc::new(fetched.map_err(|error| self.locate(error))?);
         let response = self.job.response.get_or_init(|| response);
         match answer::read(request, response, services).map_err(|error| self.locate(error))? {
@@ -163,11 +185,6 @@ impl Context {
 
     pub(crate) fn services(&self) -> &Services {
         &self.job.services
-    }
-
-    /// Whether the fetcher is at work, or was when it panicked.
-    pub(crate) fn is_fetching(&self) -> bool {
-        self.job.fetching.get()
     }
 
     /// The decoded body, which the first call decodes.
@@ -212,9 +229,11 @@ impl Context {
 
     /// What references are resolved against: as a link of the page would be,
     /// once it is known to be one.
-    pub(crate) fn base(&self) -> &Url {
-        self.known_page()
-            .map_or_else(|| self.location(), Html::base)
+    pub(crate) fn base(&self) -> Base<'_> {
+        match self.known_page() {
+            Some(page) => page.base(),
+            None => Base::of_url(self.location()),
+        }
     }
 
     /// The page's URL as the requests found on it name it: without fragment
@@ -223,6 +242,12 @@ impl Context {
         self.job.referrer.get_or_init(|| {
             uri::without_credentials(self.location())[..Position::AfterQuery].into()
         })
+    }
+
+    /// Keeps a record until the attempt has ended; as with
+    /// [`Emit`](super::Emit), it is written if the request is done.
+    pub fn emit(&self, record: Record) {
+        self.job.effects.borrow_mut().record(record);
     }
 
     pub(crate) fn effects(&self) -> &RefCell<Collector> {

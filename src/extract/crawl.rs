@@ -1,13 +1,10 @@
-//! What the crawl knows without asking the site: the request's URL, tag, depth
-//! and attempt, and the state that handlers share. Nothing here fetches.
+//! What the crawl knows of a request without asking the site: URL, tag, depth
+//! and attempt. Nothing here fetches.
 
 use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
 
 use url::Url;
 
-use super::services::StateMap;
 use super::{Context, FromContext};
 use crate::error::Result;
 use crate::request::Tag;
@@ -57,53 +54,5 @@ impl FromContext for Attempt {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// A value that the crawl was given, shared by all its handlers.
-///
-/// Unlike links and records it is not part of the attempt's transaction: what
-/// a handler changes in it stays changed when the attempt fails.
-///
-/// ```
-/// use canter::extract::State;
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-///
-/// #[derive(Default)]
-/// struct Counter(AtomicUsize);
-///
-/// fn handler(State(counter): State<Counter>) {
-///     counter.0.fetch_add(1, Ordering::Relaxed);
-/// }
-/// # let _ = canter::handler::boxed(handler);
-/// ```
-///
-/// # Errors
-/// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), naming the type, when
-/// the crawl was given no value of it. This is found before any request.
-#[derive(Debug)]
-pub struct State<S>(pub Arc<S>);
-
-impl<S> Clone for State<S> {
-    fn clone(&self) -> Self {
-        State(Arc::clone(&self.0))
-    }
-}
-
-impl<S> Deref for State<S> {
-    type Target = S;
-
-    fn deref(&self) -> &S {
-        &self.0
-    }
-}
-
-impl<S: Send + Sync + 'static> FromContext for State<S> {
-    fn from_context(cx: &Context) -> Result<Self> {
-        cx.services().state.get().map(State)
-    }
-
-    fn check(state: &StateMap) -> Result<()> {
-        state.get::<S>().map(drop)
     }
 }

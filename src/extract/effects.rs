@@ -64,6 +64,34 @@ impl Record {
         })
     }
 
+    /// Takes a value that is JSON already: one object or other value on one
+    /// line, without the line end. It is written as it is.
+    ///
+    /// ```
+    /// use canter::extract::Record;
+    /// let record = Record::from_json_line(br#"{"a":1}"#.to_vec())?;
+    /// assert_eq!(record.as_bytes(), br#"{"a":1}"#);
+    /// assert!(Record::from_json_line(b"1\n2".to_vec()).is_err());
+    /// # Ok::<(), canter::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Worker`] when it is empty or more than one line. Whether it
+    /// is JSON is checked in builds with debug assertions alone.
+    pub fn from_json_line(json: Vec<u8>) -> Result<Self> {
+        if json.is_empty() || json.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+            return Err(Error::worker("a record must be one line of JSON"));
+        }
+        debug_assert!(
+            serde_json::from_slice::<serde::de::IgnoredAny>(&json).is_ok(),
+            "a record is no JSON: {}",
+            String::from_utf8_lossy(&json)
+        );
+        Ok(Record {
+            json: json.into_boxed_slice(),
+        })
+    }
+
     /// The JSON text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

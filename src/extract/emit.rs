@@ -48,7 +48,7 @@ impl<T: Serialize + ?Sized> Emit<T> {
     pub fn push(&self, value: &T) -> Result<()> {
         // Serialised before the effects are borrowed: `Serialize` is user code.
         let record = Record::new(value).map_err(|error| self.cx.locate(error))?;
-        self.cx.effects().borrow_mut().record(record);
+        self.cx.emit(record);
         Ok(())
     }
 }

@@ -66,18 +66,24 @@ mod crawl;
 mod effects;
 mod emit;
 mod page;
+mod panics;
 mod queue;
 mod services;
+mod state;
+mod target;
 
 pub(crate) use answer::Detour;
 pub use body::{Body, Head, Json, Text};
 pub use context::Context;
-pub use crawl::{Attempt, Depth, State};
+pub use crawl::{Attempt, Depth};
 pub use effects::{Effects, Record};
 pub use emit::Emit;
 pub use page::{Html, Links, SitemapFile};
-pub use queue::{Queue, Target};
-pub use services::{DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, Preview, Services, StateMap};
+pub(crate) use panics::panicked;
+pub use queue::Queue;
+pub use services::{DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, Preview, Services};
+pub use state::{State, StateMap};
+pub use target::{Base, Target};
 
 use crate::error::{Error, Result};
 

@@ -4,17 +4,20 @@
 //! A page is parsed once for all extractors of an attempt, and what is not
 //! HTML is never read for links.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{BitOr, Deref};
 use std::sync::{Arc, OnceLock};
 
+use encoding_rs::Encoding;
 use url::Url;
 
 use super::body::{self, Text, extract};
+use super::target::Base;
 use super::{Context, FromContext};
 use crate::error::Result;
 use crate::fetch::Response;
-use crate::html::{self, Link, Page};
+use crate::html::{self, Link, Page, PageOptions, RobotsDirectives};
 use crate::http::{self, MediaType, Sniffed};
 use crate::sitemap::{self, Sitemap};
 
@@ -44,39 +47,56 @@ pub struct Html {
 struct Inner {
     response: Arc<Response>,
     page: Page,
+    encoding: &'static Encoding,
+    robots: RobotsDirectives,
+    /// The links, when the header forbids to follow them and the page does not.
+    forbidden: OnceLock<Vec<Link>>,
     /// The decoded body; empty while the body itself is UTF-8 and nobody has
     /// asked for it.
     source: OnceLock<Text>,
     visible: OnceLock<String>,
+    /// The page with its `meta` elements, which few ask for.
+    detailed: OnceLock<Page>,
 }
 
 impl Html {
     pub(crate) fn read(cx: &Context) -> Result<Self> {
         let response = cx.response()?;
         is_html(&response)?;
+        let services = cx.services();
+        let parse = |text: &str, encoding| {
+            Page::parse(text, response.url(), encoding, &services.page_options)
+        };
         let source = OnceLock::new();
-        let base = response.url();
-        let page = if let Some(text) = cx.known_text() {
+        let (page, encoding) = if let Some(text) = cx.known_text() {
             let _ = source.set(text.clone());
-            Page::parse(text, base, text.encoding(), &html::PageOptions::new())
+            (parse(text, text.encoding()), text.encoding())
         } else {
             let (text, encoding) = body::decode(&response);
-            let page = Page::parse(&text, base, encoding, &html::PageOptions::new());
+            let page = parse(&text, encoding);
             // What had to be decoded is kept, so that nobody decodes it again.
             // UTF-8 need not be, and is copied only for those who ask.
-            if let std::borrow::Cow::Owned(text) = text {
+            if let Cow::Owned(text) = text {
                 let text = Text::new(text, encoding);
                 cx.share_text(&text);
                 let _ = source.set(text);
             }
-            page
+            (page, encoding)
         };
+        let robots = response
+            .header_all("x-robots-tag")
+            .map(|value| html::robots_directives(&String::from_utf8_lossy(value), &services.agent))
+            .fold(page.robots(), BitOr::bitor);
         Ok(Html {
             inner: Arc::new(Inner {
                 response,
                 page,
+                encoding,
+                robots,
+                forbidden: OnceLock::new(),
                 source,
                 visible: OnceLock::new(),
+                detailed: OnceLock::new(),
             }),
         })
     }
@@ -87,29 +107,97 @@ impl Html {
         self.inner.response.url()
     }
 
-    /// What the page's links are resolved against: its base element's URL, or
-    /// its own.
-    #[must_use]
-    pub fn base(&self) -> &Url {
-        self.inner.page.base()
-    }
-
-    /// The title.
+    /// The text of the first `title`, white space collapsed. Never empty.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.inner.page.title()
     }
 
-    /// The page's links.
+    /// The content of the first `meta name=description` that has any, white
+    /// space collapsed.
     #[must_use]
-    pub fn links(&self) -> &[Link] {
-        self.inner.page.links()
+    pub fn description(&self) -> Option<&str> {
+        self.inner.page.description()
     }
 
-    /// The visible text: no markup, scripts or styles, white space collapsed.
+    /// The target of the first `link rel=canonical` (RFC 6596).
+    #[must_use]
+    pub fn canonical(&self) -> Option<&Url> {
+        self.inner.page.canonical()
+    }
+
+    /// The language that the `html` element names, as it is written.
+    #[must_use]
+    pub fn lang(&self) -> Option<&str> {
+        self.inner.page.lang()
+    }
+
+    /// The content of the first `meta` with that name or property, whatever
+    /// its case, such as `og:title`. The first call reads the page once more,
+    /// for this and every later one.
+    #[must_use]
+    pub fn meta(&self, name: &str) -> Option<&str> {
+        self.detailed().meta(name)
+    }
+
+    /// Every name or property of a `meta` with its content, in document order.
+    /// The first call reads the page once more, as in [`meta`](Self::meta).
+    pub fn metas(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.detailed().metas()
+    }
+
+    fn detailed(&self) -> &Page {
+        self.inner.detailed.get_or_init(|| {
+            let options = PageOptions::new().metas(true);
+            Page::parse(self.source(), self.url(), self.inner.encoding, &options)
+        })
+    }
+
+    /// What the page asks crawlers not to do: by its `meta name=robots`, the
+    /// one that names our agent, and the `X-Robots-Tag` of its header.
+    #[must_use]
+    pub fn robots(&self) -> RobotsDirectives {
+        self.inner.robots
+    }
+
+    /// Anchors, areas, frames and refreshes that lead to web addresses, in
+    /// document order, each URL once, fragments kept. Those that are not to be
+    /// followed are among them, and marked.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        let Inner { page, robots, .. } = &*self.inner;
+        if !robots.nofollow || page.robots().nofollow {
+            return page.links();
+        }
+        self.inner.forbidden.get_or_init(|| {
+            let mut links = page.links().to_vec();
+            for link in &mut links {
+                link.nofollow = true;
+            }
+            links
+        })
+    }
+
+    /// How many different references on the page are no URL.
+    #[must_use]
+    pub fn malformed_links(&self) -> usize {
+        self.inner.page.malformed_links()
+    }
+
+    /// What the page's links are resolved against: the URL of its base
+    /// element, or its own.
+    #[must_use]
+    pub fn base(&self) -> Base<'_> {
+        Base::new(self.inner.page.base(), self.inner.encoding)
+    }
+
+    /// The text that a reader sees ([`visible_text`](crate::html::visible_text)).
     /// Worked out when first asked for.
     #[must_use]
     pub fn text(&self) -> &str {
+        if let Some(text) = self.inner.page.text() {
+            return text;
+        }
         self.inner
             .visible
             .get_or_init(|| html::visible_text(self.source()))
@@ -169,7 +257,8 @@ fn is_html(response: &Response) -> Result<()> {
 }
 
 /// The page's links that may be followed, in document order: all but those
-/// that the page asks not to follow (`rel=nofollow`, or `meta name=robots`).
+/// that it asks not to follow (`rel=nofollow`, `meta name=robots`,
+/// `X-Robots-Tag`).
 ///
 /// [`Html::links`] has them all.
 ///
@@ -230,7 +319,7 @@ impl FromContext for Links {
 /// ```
 /// use canter::extract::{Queue, SitemapFile};
 /// fn handler(file: SitemapFile, queue: Queue) {
-///     queue.follow_all(file.entries.iter().map(|entry| entry.loc.as_str()));
+///     queue.follow_all(&file.entries);
 /// }
 /// # let _ = canter::handler::boxed(handler);
 /// ```

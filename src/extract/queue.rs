@@ -7,12 +7,11 @@ use std::fmt;
 
 use url::Url;
 
+use super::target::Target;
 use super::{Context, FromContext};
-use crate::admission::{Admission, SkipReason};
+use crate::admission::Admission;
 use crate::error::Result;
-use crate::html::Link;
 use crate::request::{Method, Request, Tag};
-use crate::uri;
 
 /// Queues further requests.
 ///
@@ -64,11 +63,11 @@ impl Queue {
     /// Queues a `GET` of a link, and says what will become of it as far as can
     /// be known now.
     ///
-    /// A [`Link`] that the page marks as not to be followed is answered with
-    /// [`SkipReason::NoFollow`]; give its URL to follow it all the same. Text
+    /// A [`Link`](crate::html::Link) that the page marks as not to be followed is answered with
+    /// [`NoFollow`](crate::SkipReason::NoFollow); give its URL to follow it all the same. Text
     /// is resolved as a link of the page: against its base element if the page
     /// was extracted as [`Html`](super::Html), else against its URL. What
-    /// gives no http or https URL is answered with [`SkipReason::Invalid`].
+    /// gives no http or https URL is answered with [`Invalid`](crate::SkipReason::Invalid).
     pub fn follow(&self, target: impl Target) -> Admission {
         match target.target(self.cx.base()) {
             Ok(url) => self.push(self.request(url)),
@@ -78,7 +77,7 @@ impl Queue {
 
     /// Queues a `GET` of each link, and returns how many were taken: all but
     /// those that [`follow`](Self::follow) would answer with
-    /// [`SkipReason::NoFollow`] or [`SkipReason::Invalid`], and those that the
+    /// [`NoFollow`](crate::SkipReason::NoFollow) or [`Invalid`](crate::SkipReason::Invalid), and those that the
     /// handler has pushed before. What becomes of them the crawl decides when
     /// the request is done; this is the cheap way for many links.
     pub fn follow_all<I>(&self, targets: I) -> usize
@@ -109,6 +108,10 @@ impl Queue {
     /// A request that has no depth (0) or referrer of its own is given those
     /// of a link of this page. Tag and priority are the request's own; attempt
     /// and redirects begin anew.
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "handlers may push and not ask what becomes of it"
+    )]
     pub fn push(&self, request: Request) -> Admission {
         let request = self.at_home(request);
         let answer = match &self.cx.services().preview {
@@ -161,73 +164,5 @@ impl FromContext for Queue {
             tag: Tag::UNTAGGED,
             priority: 0,
         })
-    }
-}
-
-/// What [`Queue`] can follow: a [`Link`], a [`Url`], or text that is resolved
-/// as a link of the page.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is nothing that can be followed",
-    note = "a queue follows `Link`, `Url` and text, by value or reference"
-)]
-pub trait Target {
-    /// The URL to ask for, given the page's base URL.
-    ///
-    /// # Errors
-    /// Why it is not to be followed.
-    fn target(self, base: &Url) -> Result<Url, SkipReason>;
-}
-
-impl Target for Url {
-    fn target(self, _base: &Url) -> Result<Url, SkipReason> {
-        if matches!(self.scheme(), "http" | "https") {
-            Ok(self)
-        } else {
-            Err(SkipReason::Invalid)
-        }
-    }
-}
-
-impl Target for &Url {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        self.clone().target(base)
-    }
-}
-
-impl Target for Link {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        if self.nofollow {
-            Err(SkipReason::NoFollow)
-        } else {
-            self.url.target(base)
-        }
-    }
-}
-
-impl Target for &Link {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        if self.nofollow {
-            Err(SkipReason::NoFollow)
-        } else {
-            (&self.url).target(base)
-        }
-    }
-}
-
-impl Target for &str {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        uri::resolve(base, self).ok_or(SkipReason::Invalid)
-    }
-}
-
-impl Target for String {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        self.as_str().target(base)
-    }
-}
-
-impl Target for &String {
-    fn target(self, base: &Url) -> Result<Url, SkipReason> {
-        self.as_str().target(base)
     }
 }

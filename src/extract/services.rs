@@ -1,21 +1,26 @@
 //! [`Services`]: what every attempt of a crawl shares. Built once, before the
 //! first worker starts, and never changed.
 
-use std::any::{Any, TypeId, type_name};
-use std::collections::HashMap;
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::panics::panicked;
+use super::state::StateMap;
 use crate::admission::Admission;
-use crate::error::{Error, Result};
-use crate::fetch::{Fetch, StatusPolicy};
+use crate::error::Result;
+use crate::fetch::{Fetch, Response, StatusPolicy};
+use crate::html::PageOptions;
+use crate::policy::MAX_DURATION;
 use crate::request::Request;
 
 /// How long a fetch may take when nothing else is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many redirects in a row are followed when nothing else is said.
 pub const DEFAULT_MAX_REDIRECTS: usize = 10;
+/// Our product token when nothing else is said.
+const DEFAULT_AGENT: &str = "canter";
 
 /// Says what would become of a request, without queueing it.
 ///
@@ -27,57 +32,6 @@ pub trait Preview: Send + Sync {
     fn preview(&self, request: &Request) -> Admission;
 }
 
-/// The values that handlers reach through [`State`](super::State): one for
-/// each type.
-#[derive(Clone, Default)]
-pub struct StateMap {
-    values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-}
-
-impl StateMap {
-    /// A map without values.
-    #[must_use]
-    pub fn new() -> Self {
-        StateMap::default()
-    }
-
-    /// Keeps a value, in place of an earlier one of the same type.
-    pub fn insert<S: Send + Sync + 'static>(&mut self, value: S) {
-        self.insert_shared(Arc::new(value));
-    }
-
-    /// Keeps a value that others hold too, in place of an earlier one of the
-    /// same type.
-    pub fn insert_shared<S: Send + Sync + 'static>(&mut self, value: Arc<S>) {
-        self.values.insert(TypeId::of::<S>(), value);
-    }
-
-    /// The value of this type.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), naming the type,
-    /// when there is none.
-    pub fn get<S: Send + Sync + 'static>(&self) -> Result<Arc<S>> {
-        self.values
-            .get(&TypeId::of::<S>())
-            .and_then(|value| Arc::clone(value).downcast::<S>().ok())
-            .ok_or_else(|| {
-                Error::invalid(format!(
-                    "the crawl was given no state of type {}",
-                    type_name::<S>()
-                ))
-            })
-    }
-}
-
-impl fmt::Debug for StateMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StateMap")
-            .field("values", &self.values.len())
-            .finish()
-    }
-}
-
 /// What every attempt of a crawl shares: the fetcher, the rules for reading
 /// an answer, the handlers' state, and the clocks.
 #[derive(Clone)]
@@ -86,6 +40,8 @@ pub struct Services {
     pub(crate) status_policy: StatusPolicy,
     pub(crate) timeout: Duration,
     pub(crate) max_redirects: usize,
+    pub(crate) agent: String,
+    pub(crate) page_options: PageOptions,
     pub(crate) state: StateMap,
     pub(crate) preview: Option<Arc<dyn Preview>>,
     pub(crate) clock: Arc<dyn Fn() -> Instant + Send + Sync>,
@@ -93,8 +49,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// Services around a fetcher, with a timeout of 30 s, ten redirects, no
-    /// state, and the system's clocks.
+    /// Services around a fetcher, with a timeout of 30 s, ten redirects, the
+    /// agent `canter`, no state, and the system's clocks.
     #[must_use]
     pub fn new(fetch: Arc<dyn Fetch>) -> Self {
         Services {
@@ -102,6 +58,8 @@ impl Services {
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
             max_redirects: DEFAULT_MAX_REDIRECTS,
+            agent: DEFAULT_AGENT.to_owned(),
+            page_options: PageOptions::new().agent(DEFAULT_AGENT),
             state: StateMap::new(),
             preview: None,
             clock: Arc::new(Instant::now),
@@ -127,6 +85,24 @@ impl Services {
     #[must_use]
     pub fn with_max_redirects(mut self, max: usize) -> Self {
         self.max_redirects = max;
+        self
+    }
+
+    /// Sets the agent whose `meta` and `X-Robots-Tag` instructions count
+    /// beside those for all: a product token, or a user-agent string that
+    /// starts with it.
+    #[must_use]
+    pub fn with_agent(mut self, agent: &str) -> Self {
+        agent.clone_into(&mut self.agent);
+        self.page_options = self.page_options.agent(agent);
+        self
+    }
+
+    /// Sets whether a page's visible text is collected while it is parsed: for
+    /// handlers that ask for every page's text.
+    #[must_use]
+    pub fn with_page_text(mut self, text: bool) -> Self {
+        self.page_options = self.page_options.text(text);
         self
     }
 
@@ -162,9 +138,15 @@ impl Services {
         self
     }
 
-    /// Fetches outside any attempt, with the deadline counted from now.
-    pub(crate) fn fetch_now(&self, request: &Request) -> Result<crate::fetch::Response> {
-        self.fetch.fetch(request, (self.clock)() + self.timeout)
+    /// Fetches once, with the deadline counted from now. A panic of the
+    /// fetcher, which may be the user's, is an error of this request.
+    pub(crate) fn fetch_now(&self, request: &Request) -> Result<Response> {
+        let start = (self.clock)();
+        let deadline = start
+            .checked_add(self.timeout)
+            .unwrap_or_else(|| start + MAX_DURATION);
+        panic::catch_unwind(AssertUnwindSafe(|| self.fetch.fetch(request, deadline)))
+            .unwrap_or_else(|payload| Err(panicked("the fetcher", payload)))
     }
 
     /// What the wall clock says.

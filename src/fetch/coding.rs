@@ -167,7 +167,7 @@ fn unpack(coding: Coding, coded: &[u8], limit: u64) -> Unpacked {
         }
         #[cfg(feature = "brotli")]
         Coding::Brotli => guessed(coded, None, || {
-            let decoder = brotli_decompressor::Decompressor::new(coded, BROTLI_BUFFER);
+            let decoder = brotli_decompressor::Decompressor::new(Unended(coded), BROTLI_BUFFER);
             read_all(decoder, coded, limit)
         }),
         Coding::Unknown if is_text(coded) => NOT_CODED,
@@ -180,6 +180,21 @@ const NOT_CODED: Unpacked = Unpacked::NotCoded;
 /// Buffer of the brotli decoder, in bytes; it reads from memory anyway.
 #[cfg(feature = "brotli")]
 const BROTLI_BUFFER: usize = 4096;
+
+/// Input whose end is an error: the decoder asks for more than there is only
+/// when the stream is cut short, which it would not tell from damage.
+#[cfg(feature = "brotli")]
+struct Unended<'a>(&'a [u8]);
+
+#[cfg(feature = "brotli")]
+impl Read for Unended<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            result => result,
+        }
+    }
+}
 
 /// The better of two attempts at a coding that has no mark of its own. What
 /// does not unpack is plain if it reads as text.

@@ -36,15 +36,15 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                decoded.push(byte);
-                at += 1;
-            }
+        if byte == b'%'
+            && let Some(high) = digit(bytes.get(at + 1))
+            && let Some(low) = digit(bytes.get(at + 2))
+        {
+            decoded.push((high * 16 + low) as u8);
+            at += 3;
+        } else {
+            decoded.push(byte);
+            at += 1;
         }
     }
     decoded

@@ -55,12 +55,11 @@ impl From<Fault> for Ureq {
 /// Unwraps what adapters have wrapped in an I/O error on its way up.
 fn unwrapped(error: Ureq) -> Ureq {
     match error {
-        Ureq::Io(io) if io.get_ref().is_some_and(|inner| inner.is::<Ureq>()) => {
-            match io.into_inner().map(|inner| inner.downcast::<Ureq>()) {
-                Some(Ok(inner)) => unwrapped(*inner),
-                _ => Ureq::ConnectionFailed,
-            }
-        }
+        // `From` undoes the wrapping if there is one.
+        Ureq::Io(io) => match Ureq::from(io) {
+            Ureq::Io(io) => Ureq::Io(io),
+            inner => unwrapped(inner),
+        },
         other => other,
     }
 }

@@ -89,12 +89,12 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
     let kind = match segments {
         [0, 0, 0, 0, 0, 0, 0, 0] => "unspecified",
         [0, 0, 0, 0, 0, 0, 0, 1] => "loopback",
-        // Mapped (RFC 4291 2.5.5.2), compatible (2.5.5.1), translated and the
-        // well-known NAT64 prefix (RFC 6052).
+        // Mapped (RFC 4291 2.5.5.2), compatible (2.5.5.1), translated, the
+        // well-known NAT64 prefix (RFC 6052) and 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => return embedded(high, low),
-        [0x2002, high, low, ..] => return embedded(high, low),
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => return embedded(high, low),
         [0x64, 0xff9b, 1, ..] => "local NAT64",
         [0x100, 0, 0, 0, ..] => "discard-only",
         [0x2001, 0, ..] => "Teredo",

@@ -298,9 +298,9 @@ impl Head {
     fn of(request: &Request) -> Result<Head> {
         let url = request.url();
         let uri = uri_of(url)?;
-        let mut longest = uri
-            .path_and_query()
-            .map_or(0, |target| target.as_str().len());
+        let target = uri.path_and_query().map_or(0, |part| part.as_str().len());
+        let host = uri.authority().map_or(0, |part| part.as_str().len());
+        let mut longest = target.max(host);
         let mut headers = HeaderMap::with_capacity(request.headers().len() + 8);
         for (name, value) in request.headers() {
             // The value may be a secret: it is not in the message.

@@ -3,6 +3,11 @@
 //! A fetcher never waits out of politeness, never follows a redirect and never
 //! retries: all of that happens in the queue, so that every request on the
 //! wire has passed the gate.
+//!
+//! [`HttpFetch`] is the fetcher over the network, [`MockSite`] the one for
+//! tests; [`StatusPolicy`] says which answers are failures. Below `HttpFetch`
+//! lie, each in its file, the resolver with its guard of addresses, the
+//! connector, the pool of idle connections and the content codings.
 
 mod builder;
 mod coding;

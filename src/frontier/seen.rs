@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// Takes a fingerprint for its own hash: it is one already.
 #[derive(Debug, Default, Clone)]
-pub struct Identity(u64);
+pub(super) struct Identity(u64);
 
 impl Hasher for Identity {
     fn finish(&self) -> u64 {
@@ -48,8 +48,9 @@ impl Seen {
         self.claimed.len()
     }
 
-    /// Makes room for so many more at once.
-    pub fn reserve(&mut self, more: usize) {
-        self.claimed.reserve(more);
+    /// Whether none was.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.claimed.is_empty()
     }
 }

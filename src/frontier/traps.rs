@@ -60,6 +60,35 @@ impl TrapLimits {
         }
     }
 
+    /// Sets the most bytes of a URL; `None` for any number.
+    #[must_use]
+    pub fn with_max_url_length(mut self, bytes: Option<usize>) -> Self {
+        self.max_url_length = bytes.unwrap_or(usize::MAX);
+        self
+    }
+
+    /// Sets the most segments of a path; `None` for any number.
+    #[must_use]
+    pub fn with_max_path_depth(mut self, segments: Option<usize>) -> Self {
+        self.max_path_depth = segments.unwrap_or(usize::MAX);
+        self
+    }
+
+    /// Sets how often a name may stand in a path; `None` for any number.
+    #[must_use]
+    pub fn with_max_repeats(mut self, times: Option<usize>) -> Self {
+        self.max_repeats = times.unwrap_or(usize::MAX);
+        self
+    }
+
+    /// Sets the most queries that one path may be asked with; `None` for any
+    /// number.
+    #[must_use]
+    pub fn with_max_query_variants(mut self, queries: Option<u32>) -> Self {
+        self.max_query_variants = queries.unwrap_or(u32::MAX);
+        self
+    }
+
     /// Why a URL is taken for a trap by its looks, if it is.
     #[must_use]
     pub fn check(&self, url: &Url) -> Option<SkipReason> {

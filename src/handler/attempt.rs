@@ -3,15 +3,13 @@
 //! An attempt is a transaction: its effects are in the report only if its
 //! outcome commits them.
 
-use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use url::Url;
 
 use super::Handler;
-use crate::error::Error;
-use crate::extract::{Context, Detour, Effects};
+use crate::extract::{Context, Detour, Effects, panicked};
 use crate::fetch::Response;
 use crate::outcome::Outcome;
 use crate::request::Request;
@@ -57,37 +55,29 @@ pub struct Report {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use std::time::Instant;
 /// use canter::extract::{Context, Html, Services};
-/// use canter::fetch::{Fetch, Response};
+/// use canter::fetch::MockSite;
 /// use canter::handler::{self, Ended};
-/// use canter::{Outcome, Request, Result};
+/// use canter::{Outcome, Request};
 ///
-/// struct Site;
-/// impl Fetch for Site {
-///     fn fetch(&self, request: &Request, _deadline: Instant) -> Result<Response> {
-///         Ok(Response::new(request.url().clone(), 200)
-///             .with_header("content-type", "text/html")
-///             .with_body("<title>Hello</title>"))
-///     }
-/// }
-///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html("<title>Hello</title>"));
 /// let handler = handler::boxed(|page: Html| assert_eq!(page.title(), Some("Hello")));
-/// let services = Arc::new(Services::new(Arc::new(Site)));
-/// let cx = Context::new(Request::get("http://example.com/")?, services);
+/// let services = Arc::new(Services::new(Arc::new(site)));
+/// let cx = Context::new(Request::get("http://a.test/")?, services);
 /// let report = handler::run(&handler, cx);
 /// assert!(matches!(report.ended, Ended::Outcome(Outcome::Done)));
 /// # Ok::<(), canter::Error>(())
 /// ```
 ///
-/// A panic of the handler, an extractor or the fetcher is an error of kind
-/// [`Worker`](crate::ErrorKind::Worker) that repeats the panic's message. An
-/// error that names no URL is given the request's.
+/// A panic of the handler or an extractor is an error of kind
+/// [`Worker`](crate::ErrorKind::Worker) that repeats the panic's message; one
+/// of the fetcher is so too, and the failure of that fetch. An error that names
+/// no URL is given the request's.
 pub fn run(handler: &dyn Handler, cx: Context) -> Report {
     // Unwind safe: what the panic may have left halfway is the attempt's own,
     // and its effects are dropped. State shared by handlers is theirs to keep.
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| handler.handle(&cx)))
-        .unwrap_or_else(|payload| Outcome::Fail(panicked(&cx, payload)));
+        .unwrap_or_else(|payload| Outcome::Fail(panicked("the handler", payload)));
     let outcome = match outcome {
         Outcome::Fail(error) => Outcome::Fail(cx.locate(error)),
         Outcome::Fatal(error) => Outcome::Fatal(cx.locate(error)),
@@ -110,25 +100,4 @@ pub fn run(handler: &dyn Handler, cx: Context) -> Report {
         },
         response: remains.response,
     }
-}
-
-fn panicked(cx: &Context, payload: Box<dyn Any + Send>) -> Error {
-    let who = if cx.is_fetching() {
-        "the fetcher"
-    } else {
-        "the handler"
-    };
-    let message = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let error = Error::worker(match message {
-        Some(message) => format!("{who} panicked: {message}"),
-        None => format!("{who} panicked without a message"),
-    });
-    // A payload may be of any type, and its `Drop` may panic in turn.
-    if let Err(second) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(second);
-    }
-    error
 }

@@ -1,5 +1,7 @@
 //! [`Collector`]: gathers from the tags of a page what was asked for.
 
+use std::sync::Arc;
+
 use super::directives::{RobotsDirectives, meta_directives, refresh_target};
 use super::emitter::Attrs;
 use super::links::{LinkKind, References};
@@ -32,7 +34,7 @@ pub(super) struct Wanted {
 pub(super) struct Collector {
     wanted: Wanted,
     /// Our product token, for `meta` elements that name it.
-    agent: Option<String>,
+    agent: Option<Arc<str>>,
     pub(super) references: References,
     pub(super) base: Option<String>,
     pub(super) robots: RobotsDirectives,
@@ -64,7 +66,7 @@ struct BeforeBody {
 }
 
 impl Collector {
-    pub(super) fn new(wanted: Wanted, agent: Option<String>) -> Self {
+    pub(super) fn new(wanted: Wanted, agent: Option<Arc<str>>) -> Self {
         Collector {
             wanted,
             agent,
@@ -165,7 +167,7 @@ impl Collector {
             self.references.push(LinkKind::Refresh, target, false);
         }
         let name = attrs.get(Attr::Name).unwrap_or_default().trim_ascii();
-        let is_ours = |agent: &String| name.eq_ignore_ascii_case(agent.as_bytes());
+        let is_ours = |agent: &Arc<str>| name.eq_ignore_ascii_case(agent.as_bytes());
         if name.eq_ignore_ascii_case(b"robots") || self.agent.as_ref().is_some_and(is_ours) {
             self.robots = self.robots | meta_directives(content);
         }

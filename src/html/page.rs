@@ -1,7 +1,7 @@
 //! [`Page`]: what a page says about itself and where it leads, from one pass
 //! over its text.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use encoding_rs::Encoding;
 use html5gum::Tokenizer;
@@ -27,7 +27,8 @@ use crate::uri;
 pub struct PageOptions {
     metas: bool,
     text: bool,
-    agent: Option<String>,
+    agent: Option<Arc<str>>,
+    directives: RobotsDirectives,
 }
 
 impl PageOptions {
@@ -51,7 +52,15 @@ impl PageOptions {
     /// Our product token, or a user-agent string that starts with it:
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
-        self.agent = Some(product_token(agent).to_owned());
+        self.agent = Some(product_token(agent).into());
+        self
+    }
+
+    /// What the answer's `X-Robots-Tag` fields say
+    /// ([`robots_directives`](super::robots_directives)): it counts as if the
+    /// page said it too.
+    pub fn directives(mut self, directives: RobotsDirectives) -> Self {
+        self.directives = directives;
         self
     }
 }
@@ -119,7 +128,7 @@ impl Page {
                 .lang
                 .map(|lang| lang.trim_ascii().to_owned())
                 .filter(|lang| !lang.is_empty()),
-            robots: collected.robots,
+            robots: collected.robots | options.directives,
             metas: collected.metas,
             references: collected.references,
             resolved: OnceLock::new(),
@@ -158,8 +167,8 @@ impl Page {
         self.lang.as_deref()
     }
 
-    /// What the page asks crawlers not to do, by its `meta name=robots` and
-    /// those that name the agent of the options.
+    /// What the page asks crawlers not to do, by its `meta name=robots`, those
+    /// that name the agent of the options, and the options' directives.
     #[must_use]
     pub fn robots(&self) -> RobotsDirectives {
         self.robots

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
+use crate::admission::SkipReason;
 use crate::error::ErrorKind;
 use crate::request::{Purpose, Request};
 
@@ -19,6 +20,11 @@ pub type RecordLine = Box<[u8]>;
 pub enum Change {
     /// A URL was found, admitted and queued.
     Queued(Box<Queued>),
+    /// A URL was found and not let in. It was never queued; should the crawl's
+    /// settings change, it is judged again. One that is too deep may yet be
+    /// found nearer to a seed, and is then [`Queued`](Self::Queued) after all:
+    /// so it has no line in the log until an [`Ended`](Self::Ended) says so.
+    Refused(Box<Queued>, SkipReason),
     /// A queued URL was tried, did not end, and goes back to the queue.
     Retried {
         /// The URL's fingerprint.
@@ -100,7 +106,7 @@ pub enum End {
     /// It failed for good.
     Failed(ErrorKind),
     /// It was not asked for, or not to the end, for the reason of this word.
-    Skipped(crate::admission::SkipReason),
+    Skipped(SkipReason),
 }
 
 impl End {

@@ -228,6 +228,12 @@ impl HostTable {
         }
     }
 
+    /// Whether no host is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
     /// How many hosts are known.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -176,7 +176,12 @@ mod tests {
             limiter.start(start);
             let mut now = start;
             while let Some(rise) = limiter.next_rise(now) {
-                let before = limiter.cap(rise - Duration::from_nanos(1));
+                let before = limiter.cap(
+                    start.max(
+                        rise.checked_sub(Duration::from_nanos(1))
+                            .expect("after the start"),
+                    ),
+                );
                 assert_eq!(limiter.cap(rise), before + 1);
                 now = rise;
             }

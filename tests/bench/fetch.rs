@@ -29,8 +29,14 @@ const ROUNDS: usize = 5;
 const PAGE: usize = 12_000;
 /// Hosts of the runs over many hosts.
 const HOSTS: usize = 256;
+/// Threads of the run with several.
+const THREADS: usize = 16;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Makes its requests; says how many bytes of bodies it got and what processor
+/// time that took.
+type Run = Box<dyn FnMut() -> (usize, Duration)>;
 
 fn main() {
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
@@ -41,39 +47,54 @@ fn main() {
     let plain = serve(respond("", &html));
     let gzip = serve(respond("content-encoding: gzip\r\n", &packed));
 
-    let one = |_: usize| format!("http://bench.test:{}/page", plain.port());
-    let many = |n: usize| format!("http://h{}.test:{}/page", n % HOSTS, plain.port());
-    let coded = |_: usize| format!("http://bench.test:{}/page", gzip.port());
-    let mut runs: Vec<(&str, Box<dyn FnMut() -> usize>)> = vec![
-        ("std TcpStream", Box::new(move || std_loop(plain))),
+    let one = move |_: usize| format!("http://bench.test:{}/page", plain.port());
+    let many = move |n: usize| format!("http://h{}.test:{}/page", n % HOSTS, plain.port());
+    let coded = move |_: usize| format!("http://bench.test:{}/page", gzip.port());
+    let mut runs: Vec<(&str, Run)> = vec![
+        ("std TcpStream", Box::new(move || timed(|| std_loop(plain)))),
         ("bare ureq", {
             let agent = bare_ureq(plain, 1);
-            Box::new(move || ureq_loop(&agent, one))
+            Box::new(move || timed(|| ureq_loop(&agent, one)))
         }),
         ("bare ureq, timeout", {
             let agent = bare_ureq_with_timeout(plain);
-            Box::new(move || ureq_loop(&agent, one))
+            Box::new(move || timed(|| ureq_loop(&agent, one)))
         }),
         ("HttpFetch", {
             let fetch = fetcher();
-            Box::new(move || fetch_loop(&fetch, one))
+            Box::new(move || timed(|| fetch_loop(&fetch, REQUESTS, one)))
         }),
         ("HttpFetch, gzip", {
             let fetch = fetcher();
-            Box::new(move || fetch_loop(&fetch, coded))
+            Box::new(move || timed(|| fetch_loop(&fetch, REQUESTS, coded)))
         }),
         ("HttpFetch, 256 hosts", {
             let fetch = fetcher();
-            Box::new(move || fetch_loop(&fetch, many))
+            Box::new(move || timed(|| fetch_loop(&fetch, REQUESTS, many)))
+        }),
+        ("HttpFetch, 16 threads", {
+            let fetch = fetcher();
+            Box::new(move || {
+                let per_thread = REQUESTS / THREADS;
+                let each = || timed(|| fetch_loop(&fetch, per_thread, one));
+                thread::scope(|scope| {
+                    let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(each)).collect();
+                    threads
+                        .into_iter()
+                        .map(|thread| thread.join().expect("no panic"))
+                        .fold((0, Duration::ZERO), |sum, one| {
+                            (sum.0 + one.0, sum.1 + one.1)
+                        })
+                })
+            })
         }),
     ];
     runs.retain(|(name, _)| wanted.as_deref().is_none_or(|wanted| *name == wanted));
     let mut least = vec![Duration::MAX; runs.len()];
     for _ in 0..ROUNDS {
         for (least, (name, run)) in least.iter_mut().zip(&mut runs) {
-            let begin = thread_time();
-            let bytes = run();
-            *least = (*least).min(thread_time() - begin);
+            let (bytes, time) = run();
+            *least = (*least).min(time);
             assert_eq!(bytes, REQUESTS * PAGE, "{name}");
         }
     }
@@ -81,6 +102,12 @@ fn main() {
     for ((name, _), least) in runs.iter().zip(least) {
         println!("{name:24} {:.3}", least.as_secs_f64());
     }
+}
+
+fn timed(work: impl FnOnce() -> usize) -> (usize, Duration) {
+    let begin = thread_time();
+    let bytes = work();
+    (bytes, thread_time().saturating_sub(begin))
 }
 
 /// The time that this thread has been on a processor.
@@ -149,7 +176,9 @@ fn std_loop(address: SocketAddr) -> usize {
             let read = stream.read(&mut buffer[filled..]).expect("read");
             assert!(read > 0);
             filled += read;
-            let end = buffer[..filled].windows(4).position(|four| four == b"\r\n\r\n");
+            let end = buffer[..filled]
+                .windows(4)
+                .position(|four| four == b"\r\n\r\n");
             if let Some(head) = end
                 && filled == head + 4 + PAGE
             {
@@ -218,8 +247,8 @@ fn fetcher() -> HttpFetch {
         .expect("a fetcher")
 }
 
-fn fetch_loop(fetch: &HttpFetch, url: impl Fn(usize) -> String) -> usize {
-    (0..REQUESTS)
+fn fetch_loop(fetch: &HttpFetch, requests: usize, url: impl Fn(usize) -> String) -> usize {
+    (0..requests)
         .map(|n| {
             let request = Request::get(url(n)).expect("a URL");
             let deadline = Instant::now() + Duration::from_secs(30);

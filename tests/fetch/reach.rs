@@ -1,7 +1,5 @@
 //! Which addresses a client connects to.
 
-use std::net::IpAddr;
-
 use canter::ErrorKind;
 use canter::fetch::HttpFetch;
 
@@ -62,23 +60,6 @@ fn a_host_that_is_named_is_reached_and_no_other() {
     get(&client, &format!("http://dev.lan.test:{port}/")).expect("named");
     let other = get(&client, &format!("http://other.test:{port}/"));
     assert_eq!(other.expect_err("not named").kind(), ErrorKind::Invalid);
-}
-
-#[test]
-fn a_host_with_a_public_and_an_inner_address_is_reached_by_the_public_one_alone() {
-    let server = Server::answering(|_| page("inner"));
-    // 192.0.2.1 is special too; 203.0.112.1 is public, and nobody answers
-    // there on this port within the time.
-    let public: IpAddr = "203.0.112.1".parse().expect("an address");
-    let client = HttpFetch::builder()
-        .timeout(std::time::Duration::from_millis(200))
-        .lookup(move |_| Ok(vec![LOOPBACK, public]))
-        .build()
-        .expect("a client");
-    let error = get(&client, &format!("http://mixed.test:{}/", server.port()));
-    let kind = error.expect_err("not there").kind();
-    assert!(matches!(kind, ErrorKind::Timeout | ErrorKind::Connect));
-    assert_eq!(server.connections(), 0);
 }
 
 #[test]

@@ -11,13 +11,13 @@ use canter::fetch::{Fetch, HttpFetch, HttpFetchBuilder, Response};
 use canter::{Request, Result};
 
 /// No test waits longer than this for anything.
-pub const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A running server. Dropping it closes the listener; connections that are
 /// open end with their clients.
-pub struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
@@ -25,16 +25,16 @@ pub struct Server {
 }
 
 /// One connection, as the script sees it.
-pub struct Peer {
-    pub stream: TcpStream,
+pub(crate) struct Peer {
+    pub(crate) stream: TcpStream,
     /// Which connection it is; the first is 0.
-    pub number: usize,
+    pub(crate) number: usize,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// Runs the script once for each connection, on a thread of its own.
-    pub fn start(script: impl Fn(Peer) + Send + Sync + 'static) -> Server {
+    pub(crate) fn start(script: impl Fn(Peer) + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
         let server = Server {
             address: listener.local_addr().expect("an address"),
@@ -68,7 +68,7 @@ impl Server {
 
     /// Answers every request with what the closure says for its path, over
     /// connections that are kept.
-    pub fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Server {
+    pub(crate) fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Server {
         Server::start(move |mut peer| {
             while let Some(head) = peer.next_head() {
                 peer.send(&answer(path_of(&head)));
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// Answers every request with these bytes and closes.
-    pub fn saying(bytes: impl Into<Vec<u8>>) -> Server {
+    pub(crate) fn saying(bytes: impl Into<Vec<u8>>) -> Server {
         let bytes = bytes.into();
         Server::start(move |mut peer| {
             peer.next_head();
@@ -85,21 +85,21 @@ impl Server {
         })
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// How many connections were accepted.
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
     /// The heads of all requests that were read.
-    pub fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("heads").clone()
     }
 }
@@ -114,7 +114,7 @@ impl Drop for Server {
 
 impl Peer {
     /// The head of the next request; `None` when the client is gone.
-    pub fn next_head(&mut self) -> Option<String> {
+    pub(crate) fn next_head(&mut self) -> Option<String> {
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
@@ -129,19 +129,19 @@ impl Peer {
     }
 
     /// So many bytes of a request's body.
-    pub fn body(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) fn body(&mut self, length: usize) -> Vec<u8> {
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).expect("a body");
         body
     }
 
     /// Sends; a client that is gone is no failure of the server's.
-    pub fn send(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
     /// Waits until the client has closed; `false` if it does not.
-    pub fn sees_the_end(&mut self) -> bool {
+    pub(crate) fn sees_the_end(&mut self) -> bool {
         let mut rest = [0; 1024];
         loop {
             match self.stream.read(&mut rest) {
@@ -154,17 +154,17 @@ impl Peer {
     }
 }
 
-pub fn path_of(head: &str) -> &str {
+pub(crate) fn path_of(head: &str) -> &str {
     head.split(' ').nth(1).expect("a request line")
 }
 
 /// A 200 with this body and its length.
-pub fn page(body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn page(body: impl AsRef<[u8]>) -> Vec<u8> {
     answer("content-type: text/html\r\n", body)
 }
 
 /// A 200 with these header lines, this body and its length.
-pub fn answer(lines: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn answer(lines: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n{lines}\r\n",
@@ -173,29 +173,29 @@ pub fn answer(lines: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-pub fn builder() -> HttpFetchBuilder {
+pub(crate) fn builder() -> HttpFetchBuilder {
     HttpFetch::builder().allow_private(true)
 }
 
-pub fn client() -> HttpFetch {
+pub(crate) fn client() -> HttpFetch {
     builder().build().expect("a client")
 }
 
-pub fn get(client: &HttpFetch, url: &str) -> Result<Response> {
+pub(crate) fn get(client: &HttpFetch, url: &str) -> Result<Response> {
     send(client, &Request::get(url).expect("a URL"))
 }
 
-pub fn send(client: &HttpFetch, request: &Request) -> Result<Response> {
+pub(crate) fn send(client: &HttpFetch, request: &Request) -> Result<Response> {
     client.fetch(request, Instant::now() + LONG)
 }
 
 /// Asks a server that says these bytes.
-pub fn hear(bytes: impl Into<Vec<u8>>) -> Result<Response> {
+pub(crate) fn hear(bytes: impl Into<Vec<u8>>) -> Result<Response> {
     get(&client(), &Server::saying(bytes).url("/"))
 }
 
 /// Waits until it is so.
-pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + LONG;
     while !so() {
         assert!(Instant::now() < end, "{what}");

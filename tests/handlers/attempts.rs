@@ -59,7 +59,7 @@ fn an_extractor_that_fails_fails_the_request_before_the_handler_runs() {
     static RAN: AtomicBool = AtomicBool::new(false);
     let site = Site::with(200, &[("Content-Type", "image/png")], "\u{89}PNG");
     let report = run(&site, |_: Queue, _: Html| {
-        RAN.store(true, Ordering::Relaxed)
+        RAN.store(true, Ordering::Relaxed);
     });
     let error = failure(&report);
     assert_eq!(error.kind(), ErrorKind::Extract);
@@ -159,12 +159,15 @@ fn a_panic_without_a_message_is_caught_too_even_if_dropping_it_panics_again() {
 }
 
 #[test]
-fn a_panic_of_the_fetcher_is_told_from_one_of_the_handler() {
+fn a_panic_of_the_fetcher_is_a_failed_fetch_and_told_from_one_of_the_handler() {
     let site = Site::new(|_| panic!("browser gone"));
-    let report = run(&site, |_: Option<Html>| ());
+    let report = run(&site, |_: Html| ());
     let error = failure(&report);
     assert_eq!(error.kind(), ErrorKind::Worker);
     assert_eq!(error.message(), "the fetcher panicked: browser gone");
+    assert_eq!(error.url().map(Url::as_str), Some(PAGE));
+    let report = run(&site, |page: Option<Html>| assert!(page.is_none()));
+    assert_done(&report);
 }
 
 #[test]

@@ -253,10 +253,7 @@ fn a_sitemap_is_read_by_its_bytes() {
     let site = Site::with(200, &[("Content-Type", "text/plain")], urlset);
     let report = run(&site, |file: SitemapFile, queue: Queue| {
         assert_eq!(file.url().as_str(), PAGE);
-        assert_eq!(
-            queue.follow_all(file.entries.iter().map(|entry| &entry.loc)),
-            2
-        );
+        assert_eq!(queue.follow_all(&file.entries), 2);
     });
     assert_eq!(links(&report), ["http://site.test/a", "http://site.test/b"]);
 }
@@ -291,6 +288,90 @@ fn links_are_in_document_order_and_resolved_against_the_page() {
             "http://site.test/dir/page?p"
         ]
     );
+}
+
+#[test]
+fn a_page_says_what_it_is_about() {
+    let page = "<html lang=de><title> A\n page </title><meta name=description content='About it'>\
+                <meta property=OG:Title content=Big><link rel=canonical href=/canon>\
+                <script>x()</script><h1>Tea &amp; cake</h1><a href='http://[::1'>x</a>";
+    let site = Site::html(page);
+    let report = run(&site, |page: Html| {
+        assert_eq!(page.title(), Some("A page"));
+        assert_eq!(page.description(), Some("About it"));
+        assert_eq!(page.canonical().unwrap().as_str(), "http://site.test/canon");
+        assert_eq!(page.lang(), Some("de"));
+        assert_eq!(page.meta("og:title"), Some("Big"));
+        assert_eq!(page.meta("og:image"), None);
+        assert_eq!(page.metas().count(), 2);
+        assert_eq!(page.malformed_links(), 1);
+        assert!(page.text().starts_with("Tea & cake"), "{}", page.text());
+        assert_eq!(page.base().url(), page.url());
+    });
+    assert_done(&report);
+}
+
+#[test]
+fn the_header_may_forbid_to_follow_any_link() {
+    let followed = |value: &str| {
+        let headers = [("Content-Type", "text/html"), ("X-Robots-Tag", value)];
+        let services = services(&Site::with(200, &headers, "<a href=/a>a</a>"));
+        let report = run_with(
+            services.with_agent("examplebot/1.0"),
+            get(PAGE),
+            |page: Html, links: Links, queue: Queue| {
+                assert_eq!(page.links().len(), 1);
+                assert_eq!(page.links()[0].nofollow, page.robots().nofollow);
+                assert_eq!(links.is_empty(), page.robots().nofollow);
+                queue.follow_all(page.links());
+            },
+        );
+        assert_done(&report);
+        report.effects.links.len()
+    };
+    assert_eq!(followed("all"), 1);
+    assert_eq!(followed("noindex, nofollow"), 0);
+    assert_eq!(followed("none"), 0);
+    assert_eq!(followed("otherbot: nofollow"), 1);
+    assert_eq!(followed("examplebot: nofollow"), 0);
+}
+
+#[test]
+fn a_page_may_speak_to_our_agent_by_name() {
+    let page = "<meta name=robots content=noindex><meta name=examplebot content=nofollow>\
+                <a href=/a>a</a>";
+    for (agent, nofollow) in [("examplebot/1.0", true), ("canter", false)] {
+        let services = services(&Site::html(page)).with_agent(agent);
+        let report = run_with(services, get(PAGE), move |page: Html| {
+            assert!(page.robots().noindex);
+            assert_eq!(page.robots().nofollow, nofollow);
+            assert_eq!(page.links()[0].nofollow, nofollow);
+        });
+        assert_done(&report);
+    }
+}
+
+#[test]
+fn text_is_followed_as_a_link_of_the_page_would_be_once_the_page_is_known() {
+    let page = "<base href=/base/><title>x</title>";
+    let report = run(&Site::html(page), |queue: Queue, cx: Context| {
+        queue.follow("a");
+        cx.extract::<Html>().unwrap();
+        queue.follow("b");
+    });
+    assert_eq!(
+        links(&report),
+        ["http://site.test/dir/a", "http://site.test/base/b"]
+    );
+    let cyrillic = Site::with(
+        200,
+        &[("Content-Type", "text/html; charset=windows-1251")],
+        "x",
+    );
+    let report = run(&cyrillic, |_: Html, queue: Queue| {
+        queue.follow("/ф?q=ф");
+    });
+    assert_eq!(links(&report), ["http://site.test/%D1%84?q=%F4"]);
 }
 
 #[test]

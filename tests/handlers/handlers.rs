@@ -8,6 +8,7 @@ use canter::{BoxError, Error, ErrorKind, Outcome, Result, Tag, Url};
 
 use crate::{PAGE, Site, assert_done, failure, get, run, run_with, services};
 
+#[expect(clippy::needless_pass_by_value, reason = "extractors are values")]
 fn by_url(url: Url) -> Option<()> {
     (url.path() == "/dir/page").then_some(())
 }

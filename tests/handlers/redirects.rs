@@ -118,7 +118,7 @@ fn a_redirect_that_leads_nowhere_is_rejected_and_says_to_where() {
 #[test]
 fn a_location_of_any_length_and_bytes_makes_a_short_clean_message() {
     let site = Site::new(|request| {
-        let location = [&b"mailto:\x1b[2J\xFC"[..], &[b'x'; 100_000]].concat();
+        let location = [&b"mailto:\x1b[2J\xFC"[..], &vec![b'x'; 100_000]].concat();
         Ok(canter::fetch::Response::new(request.url().clone(), 302)
             .with_header("Location", location))
     });

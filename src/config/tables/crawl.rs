@@ -136,7 +136,8 @@ fn show_seed_file(file: &SeedFile) -> String {
     }
 }
 
-/// `sitemaps`: `true`, `false`, or URLs.
+/// `sitemaps`: `true`, `false`, or URLs. Off by default: a crawl asks for
+/// nothing that neither it was told nor a page has led it to.
 fn sitemaps(section: &mut Section<'_>) -> Sitemaps {
     const KEY: &str = "sitemaps";
     let is_list = section.peek(KEY, |value| matches!(value, Value::List(_)));
@@ -150,7 +151,7 @@ fn sitemaps(section: &mut Section<'_>) -> Sitemaps {
     }
     section.read(
         KEY,
-        Sitemaps::Discover,
+        Sitemaps::Off,
         |node| match node.value {
             Value::Bool(true) => Ok(Sitemaps::Discover),
             Value::Bool(false) => Ok(Sitemaps::Off),

@@ -1,0 +1,185 @@
+//! [`Settings::crawler`]: a configuration made a crawl. Keeps: whatever the
+//! configuration names is known before the first request.
+
+use super::page_handler::PageHandler;
+use super::{
+    Existing, Order, OutputPath, OutputSettings, PageField, SeedLines, Settings, Sitemaps,
+    TrapSettings,
+};
+use crate::crawler::{self, Crawler, CrawlerBuilder};
+use crate::error::{Error, Result};
+use crate::fetch::{HttpFetch, HttpFetchBuilder, ReadBody};
+use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
+use crate::ledger::{self, OutputSpec};
+use crate::request::{Method, Request};
+
+/// How many bad lines of lists of URLs are told at once.
+const MAX_SEED_ERRORS: usize = 10;
+/// The media range for every body (RFC 9110 section 12.5.1).
+const EVERY_TYPE: &str = "*/*";
+
+impl Settings {
+    /// The crawl that the configuration describes: seeds, scope, pace, fetching
+    /// and outputs, with a handler that writes a record of each page and follows
+    /// its links. The lists of seeds are read here, standard input too.
+    ///
+    /// The summary is left to the caller, who knows how the program ends.
+    ///
+    /// ```
+    /// use canter::config::Source;
+    /// use canter::fetch::MockSite;
+    ///
+    /// let settings = Source::text(r#"
+    ///     crawl.seeds = ["http://a.test/"]
+    ///     policy.max_requests_per_minute = "none"
+    /// "#).read()?;
+    /// let site = MockSite::new().html("http://a.test/", "<a href=/b>").html("http://a.test/b", "");
+    /// let stats = settings.crawler()?.fetcher(site).build()?.run()?;
+    /// assert_eq!(stats.pages, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): what is wrong with a
+    /// list of seeds, a line for each of the first faults; or that there is
+    /// nothing to begin with.
+    pub fn crawler(&self) -> Result<CrawlerBuilder> {
+        let Settings {
+            crawl,
+            scope,
+            policy,
+            fetch,
+            ..
+        } = self;
+        let mut builder = Crawler::builder()
+            .policy(policy.clone())
+            .traps(trap_limits(self.traps))
+            .frontier(frontier(crawl.order))
+            .obey_robots(self.robots.obey)
+            .user_agent(&fetch.user_agent)
+            .timeout(fetch.timeout)
+            .http(self.http())
+            .page_text(self.output.fields.contains(PageField::Text))
+            .handler(PageHandler::new(self.output.fields.clone(), crawl.follow));
+        if let Some(depth) = crawl.max_depth {
+            builder = builder.max_depth(depth);
+        }
+        let mut in_scope = Scope::builder()
+            .hosts(&scope.hosts)
+            .include(&scope.include)
+            .exclude(&scope.exclude)
+            .drop_params(&scope.drop_params)
+            .build()?;
+        let seeds = self.seeds()?;
+        if let Sitemaps::List(urls) = &crawl.sitemaps {
+            // Without seeds, what the sitemaps' hosts list is what is wanted.
+            for url in urls.iter().filter(|_| seeds.is_empty()) {
+                in_scope.add_seed(url);
+            }
+        } else if seeds.is_empty() {
+            return Err(Error::invalid("the lists of seeds hold no URL"));
+        }
+        builder = builder.scope(in_scope).sitemaps(match &crawl.sitemaps {
+            Sitemaps::Off => crawler::Sitemaps::None,
+            Sitemaps::Discover => crawler::Sitemaps::Discover,
+            Sitemaps::List(urls) => {
+                crawler::Sitemaps::Urls(urls.iter().map(ToString::to_string).collect())
+            }
+        });
+        for seed in seeds {
+            builder = builder.seed_request(seed);
+        }
+        builder = builder.output(spec(&self.output.path, &self.output));
+        if let Some(log) = &self.output.log {
+            builder = builder.log(spec(log, &self.output));
+        }
+        if let Some(dir) = &self.state {
+            builder = builder.state_dir(dir).revisit(crawl.revisit);
+        }
+        Ok(builder)
+    }
+
+    /// Every seed, lists of them included.
+    fn seeds(&self) -> Result<Vec<Request>> {
+        let request = |url| Request::new(Method::Get, url);
+        let mut seeds: Vec<Request> = self.crawl.seeds.iter().cloned().map(request).collect();
+        let mut faults: Vec<String> = Vec::new();
+        for list in &self.crawl.seed_files {
+            match SeedLines::open(list) {
+                Err(fault) => faults.push(fault.to_string()),
+                Ok(lines) => {
+                    for line in lines {
+                        match line {
+                            Ok((_, url)) => seeds.push(request(url)),
+                            Err(fault) => faults.push(fault.to_string()),
+                        }
+                        if faults.len() >= MAX_SEED_ERRORS {
+                            return Err(Error::invalid(faults.join("\n")));
+                        }
+                    }
+                }
+            }
+        }
+        if faults.is_empty() {
+            Ok(seeds)
+        } else {
+            Err(Error::invalid(faults.join("\n")))
+        }
+    }
+
+    fn http(&self) -> HttpFetchBuilder {
+        let fetch = &self.fetch;
+        let read_body = if fetch.accept.iter().any(|range| range == EVERY_TYPE) {
+            ReadBody::All
+        } else {
+            ReadBody::Types(fetch.accept.clone())
+        };
+        let mut http = HttpFetch::builder()
+            .max_body(fetch.max_body)
+            .read_body(read_body)
+            .allow_private(fetch.allow_private);
+        if let Some(proxy) = &fetch.proxy {
+            http = http.proxy(proxy.as_str());
+        }
+        if let Some(file) = &fetch.ca_file {
+            http = http.ca_file(file);
+        }
+        // Whoever names a host means it, wherever it is. A pattern names none.
+        let named = self.scope.hosts.iter();
+        let named = named.chain(self.policy.hosts.iter().map(|rule| &rule.name));
+        for name in named.filter(|name| !name.starts_with('*')) {
+            http = http.allow_host(name);
+        }
+        if let Sitemaps::List(urls) = &self.crawl.sitemaps {
+            for host in urls.iter().filter_map(url::Url::host_str) {
+                http = http.allow_host(host);
+            }
+        }
+        http
+    }
+}
+
+fn trap_limits(traps: TrapSettings) -> TrapLimits {
+    let wide = |limit: Option<u32>| limit.and_then(|limit| usize::try_from(limit).ok());
+    TrapLimits::none()
+        .with_max_path_depth(wide(traps.max_path_depth))
+        .with_max_url_length(wide(traps.max_url_length))
+        .with_max_repeats(wide(traps.max_repeats))
+        .with_max_query_variants(traps.max_query_variants)
+}
+
+fn frontier(order: Order) -> MemoryFrontier {
+    match order {
+        Order::Fifo => MemoryFrontier::fifo(),
+        Order::Lifo => MemoryFrontier::lifo(),
+        Order::BestFirst => MemoryFrontier::best_first(),
+    }
+}
+
+fn spec(path: &OutputPath, output: &OutputSettings) -> OutputSpec {
+    OutputSpec::new(path.pattern()).with_existing(match output.existing {
+        Existing::Append => ledger::Existing::Append,
+        Existing::Replace => ledger::Existing::Replace,
+        Existing::Refuse => ledger::Existing::Refuse,
+    })
+}

@@ -1,0 +1,263 @@
+//! [`PageHandler`]: what a configured crawl does with each page. Keeps: a page
+//! is parsed once, and only if a field or its links are wanted; what is no HTML
+//! is never parsed.
+
+use std::borrow::Cow;
+
+use super::record::{PageField, PageFields, PageRecord};
+use crate::error::Result;
+use crate::extract::{Context, Html, Queue, Record};
+use crate::fetch::Response;
+use crate::handler::Handler;
+use crate::outcome::Outcome;
+use crate::uri;
+
+/// Room for a record with the usual fields, in bytes.
+const RECORD_ROOM: usize = 512;
+
+/// Writes a record of each page, and follows its links.
+///
+/// What is no HTML gets a record without title and links. A page that failed
+/// gets none.
+#[derive(Debug, Clone)]
+pub(super) struct PageHandler {
+    fields: PageFields,
+    follow: bool,
+    /// Whether pages must be parsed for it.
+    parse: bool,
+}
+
+impl PageHandler {
+    pub(super) fn new(fields: PageFields, follow: bool) -> Self {
+        let parse = follow || fields.iter().any(is_of_html);
+        PageHandler {
+            fields,
+            follow,
+            parse,
+        }
+    }
+
+    fn page(&self, cx: &Context) -> Result<()> {
+        let response = cx.response()?;
+        // What cannot be read as HTML is a page of another kind.
+        let html = if self.parse {
+            cx.extract::<Html>().ok()
+        } else {
+            None
+        };
+        cx.emit(Record::from_json_line(self.record(
+            cx,
+            &response,
+            html.as_ref(),
+        ))?);
+        if self.follow
+            && let Some(html) = &html
+        {
+            cx.extract::<Queue>()?.follow_all(html.links());
+        }
+        Ok(())
+    }
+
+    fn record(&self, cx: &Context, response: &Response, html: Option<&Html>) -> Vec<u8> {
+        let request = cx.request();
+        let url = uri::without_credentials(response.url());
+        let wants = |field| self.fields.contains(field);
+        let bare: Vec<_>;
+        let mut links_list: Vec<&str> = Vec::new();
+        if let Some(html) = html
+            && wants(PageField::LinksList)
+        {
+            let links = html.links().iter();
+            bare = links
+                .map(|link| uri::without_credentials(&link.url))
+                .collect();
+            links_list.extend(bare.iter().map(|url| url.as_str()));
+        }
+        let page = PageRecord {
+            hops: request.hops(),
+            content_type: response.header("content-type"),
+            title: html.and_then(Html::title).map(Cow::Borrowed),
+            description: html.and_then(Html::description).map(Cow::Borrowed),
+            canonical: html.and_then(Html::canonical).map(|url| {
+                match uri::without_credentials(url) {
+                    Cow::Borrowed(url) => Cow::Borrowed(url.as_str()),
+                    Cow::Owned(url) => Cow::Owned(url.into()),
+                }
+            }),
+            lang: html.and_then(Html::lang).map(Cow::Borrowed),
+            bytes: response.body().len() as u64,
+            depth: request.depth(),
+            referrer: request.referrer().map(AsRef::as_ref),
+            links: match html {
+                Some(html) if wants(PageField::Links) => html.links().len(),
+                _ => 0,
+            },
+            links_list: &links_list,
+            fetched_at: cx.services().wall_now(),
+            elapsed: response.elapsed(),
+            text: match html {
+                Some(html) if wants(PageField::Text) => Some(Cow::Borrowed(html.text())),
+                _ => None,
+            },
+            headers: response.headers(),
+            ..PageRecord::new(&url, response.status())
+        };
+        let mut line = Vec::with_capacity(RECORD_ROOM);
+        self.fields.write(&page, &mut line);
+        // The ledger ends the line itself.
+        line.pop();
+        line
+    }
+}
+
+/// Whether the field comes from a page's HTML.
+fn is_of_html(field: PageField) -> bool {
+    matches!(
+        field,
+        PageField::Title
+            | PageField::Description
+            | PageField::Canonical
+            | PageField::Lang
+            | PageField::Links
+            | PageField::LinksList
+            | PageField::Text
+    )
+}
+
+impl Handler for PageHandler {
+    fn handle(&self, cx: &Context) -> Outcome {
+        match self.page(cx) {
+            Ok(()) => Outcome::Done,
+            Err(error) => Outcome::Fail(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::extract::Services;
+    use crate::fetch::{Fetch, Response};
+    use crate::handler;
+    use crate::request::{Hop, Request};
+    use crate::{ErrorKind, Url};
+
+    /// Answers every request with this.
+    struct Always(Response);
+
+    impl Fetch for Always {
+        fn fetch(&self, _: &Request, _: std::time::Instant) -> Result<Response> {
+            Ok(self.0.clone())
+        }
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).expect(text)
+    }
+
+    fn answer(content_type: &str, body: &str) -> Response {
+        Response::new(url("http://a.test/dir/page"), 200)
+            .with_header("Content-Type", content_type)
+            .with_body(body)
+    }
+
+    /// The record and the links of one attempt, or why it failed.
+    fn handled(
+        handler: &PageHandler,
+        response: Response,
+    ) -> std::result::Result<(Value, Vec<String>), ErrorKind> {
+        let request = Request::get("http://a.test/dir/page")
+            .expect("a URL")
+            .with_hops(vec![Hop {
+                url: url("http://a.test/old"),
+                status: 301,
+            }]);
+        let services = Services::new(Arc::new(Always(response)));
+        let report = handler::run(handler, Context::new(request, Arc::new(services)));
+        if let handler::Ended::Outcome(Outcome::Fail(error)) = &report.ended {
+            assert!(report.effects.is_empty());
+            return Err(error.kind());
+        }
+        assert_eq!(report.effects.records.len(), 1);
+        let record = serde_json::from_slice(report.effects.records[0].as_bytes());
+        let links = report.effects.links.iter();
+        Ok((
+            record.expect("JSON"),
+            links.map(|link| link.url().to_string()).collect(),
+        ))
+    }
+
+    fn all() -> PageHandler {
+        PageHandler::new(PageFields::new(PageField::ALL), true)
+    }
+
+    const PAGE: &str = "<html lang=de><title>T</title><meta name=description content=D>\
+        <link rel=canonical href=http://u:p@a.test/c><a href=x>1</a>\
+        <a href=//u:p@b.test/y rel=nofollow>2</a><p>visible";
+
+    #[test]
+    fn a_page_gives_its_record_and_the_links_that_may_be_followed() {
+        let (record, links) = handled(&all(), answer("text/html", PAGE)).expect("done");
+        assert_eq!(links, ["http://a.test/dir/x"]);
+        for (field, expected) in [
+            ("url", "http://a.test/dir/page"),
+            ("requested", "http://a.test/old"),
+            ("title", "T"),
+            ("description", "D"),
+            ("canonical", "http://a.test/c"),
+            ("lang", "de"),
+            ("content_type", "text/html"),
+            ("text", "12\nvisible"),
+        ] {
+            assert_eq!(record[field], expected, "{field}");
+        }
+        assert_eq!(record["links"], 2);
+        let list = serde_json::json!(["http://a.test/dir/x", "http://b.test/y"]);
+        assert_eq!(record["links_list"], list, "no password leaves the page");
+        assert_eq!(record["bytes"], PAGE.len());
+    }
+
+    #[test]
+    fn what_is_no_html_has_a_record_and_no_links() {
+        for response in [
+            answer("text/plain", PAGE),
+            answer("text/html", "PK\u{3}\u{4}<a href=/x>"),
+            answer("application/pdf", "").with_body_skipped(true),
+            answer("text/html", PAGE).with_undecoded(true),
+        ] {
+            let (record, links) = handled(&all(), response).expect("done");
+            assert_eq!(record["status"], 200);
+            assert_eq!(record["title"], Value::Null);
+            assert_eq!(record["links"], 0);
+            assert!(links.is_empty());
+        }
+    }
+
+    #[test]
+    fn links_are_left_alone_when_page_answer_or_configuration_says_so() {
+        let kept = |handler: &PageHandler, response| {
+            let (record, links) = handled(handler, response).expect("done");
+            assert_eq!(record["links"], 2);
+            links.len()
+        };
+        let page = answer("text/html", PAGE);
+        let fields = PageFields::new([PageField::Links]);
+        assert_eq!(kept(&PageHandler::new(fields, false), page.clone()), 0);
+        let to_all = page.clone().with_header("X-Robots-Tag", "nofollow");
+        assert_eq!(kept(&all(), to_all), 0);
+        let to_others = page.clone().with_header("X-Robots-Tag", "other: nofollow");
+        assert_eq!(kept(&all(), to_others), 1);
+        let to_us = format!("<meta name=Canter content=nofollow>{PAGE}");
+        assert_eq!(kept(&all(), answer("text/html", &to_us)), 0);
+    }
+
+    #[test]
+    fn a_failed_page_leaves_nothing() {
+        let gone = Response::new(url("http://a.test/"), 404).with_body(PAGE);
+        assert_eq!(handled(&all(), gone), Err(ErrorKind::Rejected));
+    }
+}

@@ -1,0 +1,118 @@
+//! [`Books`]: the ledger of a run, and what it has to say about earlier runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::builder::Plan;
+use super::engine::Engine;
+use super::origins::OriginRules;
+use crate::error::Result;
+use crate::frontier::Candidate;
+use crate::ledger::{
+    Anchor, Identity, Ledger, LedgerOptions, Pages, RecordLine, Restored, Sink, StateSpec,
+};
+use crate::request::Request;
+use crate::robots::Robots;
+
+/// The ledger of a run.
+pub(super) struct Books {
+    pub(super) ledger: Ledger,
+    pub(super) pass: u64,
+    restored: Option<Restored>,
+    pages: Arc<Pages>,
+}
+
+impl Books {
+    /// Opens what the plan wants to be kept; `None` when that is nothing.
+    pub(super) fn open(plan: &Plan, seeds: &[Candidate]) -> Result<Option<Books>> {
+        if !plan.keep.anything() {
+            return Ok(None);
+        }
+        let mut options = LedgerOptions::new(Anchor::now());
+        options.records.clone_from(&plan.keep.output);
+        options.log.clone_from(&plan.keep.log);
+        options.sinks = plan
+            .keep
+            .sinks
+            .iter()
+            .map(|sink| shared(Arc::clone(sink)))
+            .collect();
+        options.state = plan.keep.state_dir.as_ref().map(|dir| {
+            StateSpec::new(dir, identity(plan, seeds))
+                .with_fresh(plan.keep.fresh)
+                .with_revisit(plan.keep.revisit)
+        });
+        let (ledger, restored) = Ledger::open(options)?;
+        let (pass, pages) = (restored.pass, restored.pages());
+        Ok(Some(Books {
+            ledger,
+            pass,
+            restored: Some(restored),
+            pages,
+        }))
+    }
+
+    /// What earlier runs remember of the pages that are due.
+    pub(super) fn pages(&self) -> Arc<Pages> {
+        Arc::clone(&self.pages)
+    }
+
+    /// Gives the engine what earlier runs left, once.
+    pub(super) fn restore(&mut self, engine: &mut Engine, plan: &Plan, now: Instant) -> Result<()> {
+        let Some(restored) = self.restored.take() else {
+            return Ok(());
+        };
+        for (fingerprint, end) in restored.known() {
+            if end.is_some() {
+                engine.restore_seen(fingerprint);
+            }
+        }
+        engine.restore_done(restored.counts.done);
+        for url in &restored.landed {
+            engine.restore_landed(url);
+        }
+        for known in &restored.robots {
+            let robots = Robots::parse(&known.body);
+            let rules = OriginRules {
+                rules: robots.rules_for(&plan.product_token),
+                crawl_delay: robots.crawl_delay(&plan.product_token),
+            };
+            let request = Request::get(format!("{}/robots.txt", known.origin))?;
+            engine.restore_robots(&request, Arc::new(rules), known.age, now);
+        }
+        for known in &restored.pauses {
+            engine.restore_pause(&known.host, known.until);
+        }
+        restored.each_pending(|pending| {
+            let queued = pending.queued;
+            let candidate = plan
+                .admit
+                .restored(queued.request, queued.purpose, queued.seed);
+            if pending.rejudge || restored.settings_changed {
+                let _ = engine.push(candidate, now);
+            } else {
+                engine.restore(&candidate, pending.not_before, now);
+            }
+        })
+    }
+}
+
+/// What tells this crawl from another.
+fn identity(plan: &Plan, seeds: &[Candidate]) -> Identity {
+    Identity {
+        seeds: seeds.iter().map(|seed| seed.fingerprint).collect(),
+        label: seeds
+            .first()
+            .map(|seed| seed.url().to_string())
+            .unwrap_or_default(),
+        settings: format!("{:?}", plan.admit),
+    }
+}
+
+/// A sink that several runs call in turn.
+fn shared(sink: Arc<Mutex<Sink>>) -> Sink {
+    Box::new(move |record: &RecordLine| {
+        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+        sink(record)
+    })
+}

@@ -1,0 +1,116 @@
+//! A request for a sitemap or feed: the file in, the URLs it lists out. Keeps:
+//! a sitemap passes the gate like everything else, and what was read of a
+//! broken one is used.
+
+use std::sync::Arc;
+
+use super::Run;
+use super::job::{Done, Finished, Job};
+use super::worker::{Answer, unfinished};
+use crate::error::{Error, ErrorKind, Result};
+use crate::extract::Context;
+use crate::fetch::Response;
+use crate::handler::{self, Ended};
+use crate::outcome::Outcome;
+use crate::request::{BodyLimit, Method, Purpose, Request};
+use crate::sitemap;
+use crate::uri;
+
+/// How much of a sitemap is read, compressed or not. It is asked for as what
+/// it is, so neither the types nor the size that pages may have hold for it.
+const SITEMAP_BYTES: u64 = sitemap::MAX_TEXT as u64;
+/// How deep indexes of sitemaps may be nested. The protocol knows one level.
+const SITEMAP_NESTING: u32 = 5;
+
+impl Run {
+    pub(super) fn sitemap(&self, request: Request, job: &Job) -> (Request, Answer) {
+        let limit = BodyLimit {
+            bytes: SITEMAP_BYTES,
+            keep_start: true,
+        };
+        let request = request.with_body_limit(limit);
+        let cx = Context::new(request, Arc::clone(&self.services));
+        let report = handler::run(&*self.fetch_only, cx);
+        let status = report.response.as_ref().map(|response| response.status());
+        let bytes = report
+            .response
+            .as_ref()
+            .map_or(0, |response| response.body().len() as u64);
+        let finished = match (report.ended, report.response.as_deref()) {
+            (Ended::Redirected { status, target }, _) => {
+                Finished::Redirected(Box::new(self.admit.hop(
+                    &report.request,
+                    status,
+                    target,
+                    Purpose::Sitemap,
+                    job.entry.seed,
+                )))
+            }
+            (Ended::Outcome(Outcome::Done), Some(response)) => {
+                match self.read_sitemap(&report.request, response) {
+                    Ok(done) => Finished::Done(Box::new(done)),
+                    Err(error) => Finished::Failed(error),
+                }
+            }
+            // Nobody has said that there is one.
+            (Ended::Outcome(Outcome::Fail(error)), _)
+                if report.request.referrer().is_none()
+                    && matches!(error.status(), Some(404 | 410)) =>
+            {
+                Finished::Done(Box::default())
+            }
+            (Ended::Outcome(outcome), _) => unfinished(outcome),
+            (Ended::Unchanged, _) => Finished::Done(Box::new(Done {
+                unchanged: true,
+                ..Done::default()
+            })),
+        };
+        (
+            report.request,
+            Answer {
+                status,
+                bytes,
+                finished,
+            },
+        )
+    }
+
+    fn read_sitemap(&self, request: &Request, response: &Response) -> Result<Done> {
+        let read = sitemap::parse(response.body());
+        let is_index = read.kind == sitemap::Kind::Index;
+        if read.entries.is_empty() && (read.error.is_some() || read.kind == sitemap::Kind::Unknown)
+        {
+            let why = read
+                .error
+                .map_or_else(|| "nothing it knows".to_owned(), |e| e.to_string());
+            return Err(Error::new(ErrorKind::Extract)
+                .with_message(format!("not a sitemap: {why}"))
+                .with_status(response.status()));
+        }
+        let referrer: Arc<str> = uri::without_credentials(response.url()).as_str().into();
+        let nested = request.depth() + 1;
+        let mut done = Done {
+            message: read
+                .error
+                .map(|error| format!("the sitemap was read in part: {error}")),
+            ..Done::default()
+        };
+        for entry in read.entries {
+            let Some(url) = uri::resolve(response.url(), &entry.loc) else {
+                continue;
+            };
+            let found = Request::new(Method::Get, url).with_referrer(Some(referrer.clone()));
+            if !is_index {
+                done.links.push(self.admit.link(found.with_depth(1)));
+            } else if nested <= SITEMAP_NESTING {
+                done.links
+                    .push(self.admit.sitemap(found.with_depth(nested)));
+            } else {
+                done.message = Some(format!(
+                    "sitemap indexes are nested over {SITEMAP_NESTING} deep"
+                ));
+            }
+        }
+        Ok(done)
+    }
+}

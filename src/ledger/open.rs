@@ -1,0 +1,374 @@
+//! Opening a ledger. Keeps: locks first, then checks, then changes; whoever is
+//! refused has changed nothing.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::anchor::{Anchor, date};
+use super::fault::Fault;
+use super::journal::{FILE, Journal};
+use super::lock::{folder_of, lock_folder, relative, with_suffix};
+use super::model::Model;
+use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec};
+use super::output::{Mark, Output, fill_in, is_standard_output};
+use super::plan::{Known, Plan, trim};
+use super::replay::replay;
+use super::restored::{Beginning, Restored};
+use super::table::SEED;
+use super::{Ledger, State, format, parse};
+use crate::error::{Error, Result};
+
+/// What the outputs are called in messages, records first.
+const NAMES: [&str; 2] = ["records", "log"];
+
+pub(super) fn open(options: LedgerOptions) -> Result<(Ledger, Restored)> {
+    let LedgerOptions {
+        records,
+        log,
+        summary,
+        state,
+        sinks,
+        now,
+    } = options;
+    if let Some(path) = &summary {
+        check_summary(path)
+            .map_err(|error| Fault::from(error).output("cannot write the summary", path))?;
+    }
+    let specs = [records, log];
+    let ledger = |[records, log]: [Option<Output>; 2], state| Ledger {
+        records,
+        log,
+        summary,
+        sinks,
+        state,
+        record_lines: Vec::new(),
+        log_lines: Vec::new(),
+        closed: None,
+    };
+    match state {
+        None => {
+            let mut restored = Restored::nothing(now);
+            let targets = targets(&specs, 1, &now)?;
+            let plans = plans(&specs, targets, [None, None], &mut restored.notes)?;
+            let outputs = carry_out(plans)?;
+            log_notes(&restored.notes);
+            Ok((ledger(outputs, None), restored))
+        }
+        Some(spec) => {
+            let lock = lock_folder(&spec.dir)?;
+            let (outputs, state, restored) = open_state(&specs, spec, lock, now)?;
+            log_notes(&restored.notes);
+            Ok((ledger(outputs, Some(state)), restored))
+        }
+    }
+}
+
+fn log_notes(notes: &[String]) {
+    for note in notes {
+        log::warn!("{note}");
+    }
+}
+
+/// Finds out whether the summary could be written, rather than at the end.
+fn check_summary(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    fs::create_dir_all(folder_of(path))?;
+    let trial = with_suffix(path, ".new");
+    File::create(&trial)?;
+    fs::remove_file(&trial)
+}
+
+/// The files to write, names filled in.
+fn targets(
+    specs: &[Option<OutputSpec>; 2],
+    pass: u64,
+    now: &Anchor,
+) -> Result<[Option<PathBuf>; 2]> {
+    let day = date(now.wall);
+    let targets = [&specs[0], &specs[1]]
+        .map(|spec| spec.as_ref().map(|spec| fill_in(&spec.path, &day, pass)));
+    if let [Some(records), Some(log)] = &targets
+        && (records == log
+            || !is_standard_output(records)
+                && !is_standard_output(log)
+                && relative(Path::new("/"), records) == relative(Path::new("/"), log))
+    {
+        return Err(Error::invalid(format!(
+            "records and log are the same file: {}",
+            records.display()
+        )));
+    }
+    Ok(targets)
+}
+
+fn plans(
+    specs: &[Option<OutputSpec>; 2],
+    targets: [Option<PathBuf>; 2],
+    known: [Option<Known>; 2],
+    notes: &mut Vec<String>,
+) -> Result<[Option<Plan>; 2]> {
+    let mut plans = [None, None];
+    for (at, target) in targets.into_iter().enumerate() {
+        if let (Some(target), Some(spec)) = (target, &specs[at]) {
+            let mut plan = Plan::new(target, spec.existing, known[at])?;
+            notes.extend(
+                plan.note
+                    .take()
+                    .map(|note| format!("{}: {note}", NAMES[at])),
+            );
+            plans[at] = Some(plan);
+        }
+    }
+    Ok(plans)
+}
+
+fn carry_out(plans: [Option<Plan>; 2]) -> Result<[Option<Output>; 2]> {
+    let [records, log] = plans;
+    Ok([
+        records.map(Plan::carry_out).transpose()?,
+        log.map(Plan::carry_out).transpose()?,
+    ])
+}
+
+type Opened = ([Option<Output>; 2], State, Restored);
+
+fn open_state(
+    specs: &[Option<OutputSpec>; 2],
+    spec: StateSpec,
+    lock: File,
+    now: Anchor,
+) -> Result<Opened> {
+    let path = spec.dir.join(FILE);
+    let file = if spec.fresh {
+        None
+    } else {
+        match File::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Fault::from(error).state("cannot read the state", &path)),
+        }
+    };
+    match file {
+        None => begin(specs, spec, lock, now),
+        Some(file) => resume(specs, spec, lock, file, now),
+    }
+}
+
+/// Begins a new state.
+fn begin(
+    specs: &[Option<OutputSpec>; 2],
+    spec: StateSpec,
+    lock: File,
+    now: Anchor,
+) -> Result<Opened> {
+    let mut restored = Restored::nothing(now);
+    let targets = targets(specs, restored.pass, &now)?;
+    let plans = plans(specs, targets, [None, None], &mut restored.notes)?;
+    let outputs = carry_out(plans)?;
+    let marks = marks(&outputs, &spec.dir);
+    let (journal, aside) = Journal::create(
+        &spec.dir,
+        &spec.identity,
+        [marks[0].as_ref(), marks[1].as_ref()],
+        lengths(&outputs),
+        &now,
+    )?;
+    if let Some(aside) = aside {
+        restored
+            .notes
+            .push(format!("the old state is kept in {}", aside.display()));
+    }
+    let state = State {
+        dir: spec.dir,
+        journal,
+        pass: restored.pass,
+        before: restored.totals,
+        _lock: lock,
+    };
+    Ok((outputs, state, restored))
+}
+
+fn marks(outputs: &[Option<Output>; 2], dir: &Path) -> [Option<Mark>; 2] {
+    [&outputs[0], &outputs[1]].map(|output| output.as_ref().map(|output| output.mark(dir)))
+}
+
+fn lengths(outputs: &[Option<Output>; 2]) -> [u64; 2] {
+    [&outputs[0], &outputs[1]].map(|output| output.as_ref().map_or(0, Output::length))
+}
+
+/// Goes on with a state.
+fn resume(
+    specs: &[Option<OutputSpec>; 2],
+    spec: StateSpec,
+    lock: File,
+    file: File,
+    now: Anchor,
+) -> Result<Opened> {
+    let dir = &spec.dir;
+    let path = dir.join(FILE);
+    let (scan, mut model) = replay(&file, &path)?;
+    let committed = scan.committed;
+    let mut notes = Vec::new();
+    if scan.dropped > 0 {
+        notes.push(format!(
+            "{}: dropped {} bytes behind the last whole checkpoint, which ends at byte {committed}",
+            path.display(),
+            scan.dropped
+        ));
+    }
+    check_identity(&model, &spec.identity, &path)?;
+
+    let beginning = Beginning {
+        new_pass: model.finished,
+        settings_changed: model.settings != spec.identity.settings,
+    };
+    let mut journal = None;
+    if model.finished && model.files.iter().flatten().any(|mark| mark.part) {
+        journal = Some(complete_replacement(dir, committed, &mut model)?);
+    }
+
+    let lengths_before = model.checkpoint.lengths;
+    let files_before = model.files.clone();
+    let lines = opening_lines(&mut model, &spec, beginning, &now, &mut notes)?;
+    let targets = targets(specs, model.pass, &now)?;
+    let mut known = [None, None];
+    let mut left = Vec::new();
+    for at in 0..specs.len() {
+        let Some(mark) = &files_before[at] else {
+            continue;
+        };
+        let length = lengths_before[at];
+        let same = targets[at]
+            .as_ref()
+            .is_some_and(|target| Mark::new(dir, target, false).path == mark.path);
+        if same {
+            known[at] = Some(Known {
+                length,
+                part: mark.part,
+                next_pass: beginning.new_pass,
+                spare: at == 1,
+            });
+        } else if !beginning.new_pass && mark.path != "-" {
+            left.push((mark.file(dir), length));
+        }
+    }
+    let plans = plans(specs, targets, known, &mut notes)?;
+
+    // Everything has been checked: from here on, things are changed.
+    let mut journal = match journal {
+        Some(journal) => journal,
+        None => Journal::resume(dir, committed, &model)?,
+    };
+    journal.set_later_pass(model.pass > 1);
+    journal.push(&lines);
+    notes.extend(left.iter().filter_map(|(path, length)| trim(path, *length)));
+    let outputs = carry_out(plans)?;
+    let marks = marks(&outputs, dir);
+    let lengths = lengths(&outputs);
+    if marks != files_before || lengths != lengths_before {
+        // The state must name the files before anything is written to them.
+        let mut line = Vec::new();
+        format::push_files(&mut line, marks[0].as_ref(), marks[1].as_ref());
+        journal.push(&line);
+        journal.commit(lengths, journal.totals())?;
+    }
+
+    let (pass, before) = (model.pass, journal.totals());
+    let mut restored = Restored::new(model, (file, path, committed), beginning, now);
+    restored.notes = notes;
+    let state = State {
+        dir: spec.dir,
+        journal,
+        pass,
+        before,
+        _lock: lock,
+    };
+    Ok((outputs, state, restored))
+}
+
+/// Does what a run that was killed at its very end had left to do: puts the
+/// files of the finished pass into their places, and says so before any other
+/// file can stand where they stood.
+fn complete_replacement(dir: &Path, committed: u64, model: &mut Model) -> Result<Journal> {
+    for mark in model.files.iter_mut().flatten() {
+        let path = mark.file(dir);
+        mark.put_into_place(dir)
+            .map_err(|error| Fault::from(error).output("cannot put into place", &path))?;
+    }
+    let mut journal = Journal::resume(dir, committed, model)?;
+    let [records, log] = &model.files;
+    let mut line = Vec::new();
+    format::push_files(&mut line, records.as_ref(), log.as_ref());
+    journal.push(&line);
+    journal.commit(model.checkpoint.lengths, journal.totals())?;
+    Ok(journal)
+}
+
+/// The lines with which the run begins, taken into the model.
+fn opening_lines(
+    model: &mut Model,
+    spec: &StateSpec,
+    beginning: Beginning,
+    now: &Anchor,
+    notes: &mut Vec<String>,
+) -> Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    format::push_at(&mut lines, now.seconds());
+    format::push_run(&mut lines, model.run + 1);
+    if beginning.new_pass {
+        // At no age at all everything is due, whatever the clock says.
+        let due = if spec.revisit.is_zero() {
+            u64::MAX
+        } else {
+            now.seconds().saturating_sub(spec.revisit.as_secs())
+        };
+        format::push_pass(&mut lines, model.pass + 1, due);
+    }
+    let identity = &spec.identity;
+    let seeds: HashSet<u64> = identity.seeds.iter().copied().collect();
+    let removed = model.seeds.difference(&seeds).count();
+    let added = seeds.difference(&model.seeds).count();
+    if beginning.settings_changed {
+        notes
+            .push("other settings than in the run before; what was skipped is judged again".into());
+    }
+    if removed > 0 || added > 0 {
+        notes.push(format!(
+            "other seeds than in the run before: {removed} gone, {added} new"
+        ));
+    }
+    if beginning.settings_changed || removed > 0 || added > 0 || model.label != identity.label {
+        format::push_identity(&mut lines, identity, beginning.settings_changed);
+    }
+    for (_, line) in super::blocks::lines(&lines) {
+        let event = parse::event(line, false).map_err(Error::invalid)?;
+        if let Some(event) = event {
+            model.apply(0, 0, event);
+        }
+    }
+    Ok(lines)
+}
+
+/// Refuses a state that is of another crawl.
+fn check_identity(model: &Model, identity: &Identity, path: &Path) -> Result<()> {
+    if model.seeds.is_empty() || identity.seeds.is_empty() {
+        return Ok(());
+    }
+    let shared = identity.seeds.iter().any(|seed| {
+        model.seeds.contains(seed) || model.table.get(*seed).is_some_and(|entry| entry.has(SEED))
+    });
+    if shared {
+        return Ok(());
+    }
+    let text = format!(
+        "it is of another crawl ({:?}; this one is {:?}) and shares no seed with it; \
+         start over and keep the old state aside (--fresh), or name another folder; \
+         nothing was changed",
+        model.label, identity.label
+    );
+    Err(Fault::Foreign(text).state("cannot use the state", path))
+}
