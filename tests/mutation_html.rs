@@ -181,9 +181,9 @@ fn any_reference_resolves_to_itself_and_has_one_canonical_form() {
         assert_eq!(uri::drop_params(&dropped, &drop), dropped, "{href:?}");
         assert_eq!(dropped.host_str(), url.host_str(), "{href:?}");
 
-        let bare = uri::without_credentials(&url);
-        assert_eq!(uri::origin(&bare), uri::origin(&url), "{href:?}");
-        assert!(bare.username().is_empty() && bare.password().is_none());
+        let public = uri::without_credentials(&url);
+        assert_eq!(uri::origin(&public), uri::origin(&url), "{href:?}");
+        assert!(public.username().is_empty() && public.password().is_none());
         assert_eq!(
             uri::origin(&url),
             url.origin().ascii_serialization(),

@@ -92,6 +92,11 @@ impl References {
         });
     }
 
+    /// Gives back what only [`push`](Self::push) needs.
+    pub(super) fn shrink(&mut self) {
+        self.seen = Seen::default();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

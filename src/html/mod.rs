@@ -11,6 +11,7 @@ mod emitter;
 mod links;
 mod page;
 mod source;
+mod stack;
 mod tag;
 mod text;
 mod tree;

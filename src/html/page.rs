@@ -112,6 +112,7 @@ impl Page {
         };
         let mut collected = Collector::new(wanted, options.agent.clone());
         read(html, &mut collected);
+        collected.references.shrink();
         let base = base_url(url, collected.base.as_deref(), encoding);
         Page {
             title: collected.title(),
