@@ -13,7 +13,7 @@ use super::Control;
 use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
-use super::engine::{Engine, EngineOptions};
+use super::engine::{Engine, EngineOptions, Keeping};
 use super::event::Events;
 use super::pool::Pool;
 use super::stats::{RunEnd, Stats};
@@ -161,7 +161,13 @@ fn new_engine(plan: &Plan) -> Engine {
         obey_robots: plan.obey_robots,
         seeds_widen_scope: plan.admit.scope.is_of_seeds(),
         max_query_variants: plan.admit.traps.max_query_variants,
-        journal: plan.keep.anything(),
+        journal: if plan.keep.state_dir.is_some() {
+            Keeping::Everything
+        } else if plan.keep.anything() {
+            Keeping::Ends
+        } else {
+            Keeping::Nothing
+        },
         seed: fastrand::u64(..),
     };
     Engine::new(Arc::clone(&plan.policy), options)
