@@ -275,8 +275,13 @@ mod tests {
             if option.value.is_none() || option.key.is_empty() {
                 continue;
             }
+            // A number for most keys, a name for the others.
+            let value = match option.key {
+                "fetch.user_agent" => "name",
+                _ => "1",
+            };
             let settings = crate::config::Source::text("crawl.seeds = [\"http://a.test/\"]")
-                .option(option.dashed, option.key, "1")
+                .option(option.dashed, option.key, value)
                 .read()
                 .unwrap_or_else(|error| panic!("{error}"));
             let origin = crate::config::Origin::CommandLine(option.dashed);
