@@ -109,6 +109,7 @@ sitemaps = ["https://example.com/map.xml"]
 max_depth = "none"
 revisit = "7d"
 order = "best_first"
+dedup = false
 
 [scope]
 hosts = ["Example.com", "*.example.org.", "b\u00fccher.test"]

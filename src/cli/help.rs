@@ -275,10 +275,10 @@ mod tests {
             if option.value.is_none() || option.key.is_empty() {
                 continue;
             }
-            let value = if option.value == Some("NAME") {
-                "a-name"
-            } else {
-                "1"
+            // A number for most keys, a name for the others.
+            let value = match option.key {
+                "fetch.user_agent" => "name",
+                _ => "1",
             };
             let settings = crate::config::Source::text("crawl.seeds = [\"http://a.test/\"]")
                 .option(option.dashed, option.key, value)
