@@ -256,11 +256,24 @@ fn an_end_without_a_page_is_told_by_the_exit_code() {
         server.url("/")
     };
     for seed in [unknown, closed_port] {
-        let crawled = quick(std::slice::from_ref(&seed)).run().expect(5);
+        let crawled = Crawl::new([&seed])
+            .set("policy.max_retries=1")
+            .run()
+            .expect(5);
         assert_eq!(crawled.summary["end"], "nothing", "{seed}");
         // Without its robots.txt it may not even be asked.
         assert_eq!(crawled.summary["pending"], 1);
         assert_eq!(crawled.summary["parked"][0]["reason"], "robots");
+        let lines: Vec<&str> = crawled.run.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(
+            lines[0].contains("/robots.txt: its host is left for the next run after 2 failed"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains("nothing could be fetched") && lines[1].contains("robots.txt"),
+            "{lines:?}"
+        );
     }
     // The only seed fails.
     let crawled = quick(&[server.url("/fails")]).run().expect(5);

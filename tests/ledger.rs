@@ -11,6 +11,8 @@ mod crashes;
 mod damage;
 #[path = "ledger/identity.rs"]
 mod identity;
+#[path = "ledger/invent.rs"]
+mod invent;
 #[path = "ledger/kills.rs"]
 mod kills;
 #[path = "ledger/locks.rs"]

@@ -141,7 +141,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         takes_urls: true,
         about: "crawl from some URLs, records to standard output",
         more: "One line of JSON for each page. Nothing is kept between runs.\n\
-               \"-\" reads further URLs from standard input, one a line.",
+               \"-\" reads further URLs from standard input, one a line. When nobody reads the\n\
+               records any more (canter crawl URL | head), the crawl ends, with code 141.",
         groups: &[CRAWL_SETTINGS, SETTINGS, DRY_RUN, TALK, HELP],
     },
     Spec {

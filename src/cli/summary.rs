@@ -125,25 +125,30 @@ impl<'a> Summary<'a> {
             (_, Some(RunEnd::Refused(trip))) => {
                 format!("stopped, since the site refuses: {trip}")
             }
-            (_, Some(RunEnd::HostsParked)) => self.parked_hosts(),
+            (_, Some(RunEnd::HostsParked)) => {
+                format!("some hosts are left for the next run ({})", self.parked())
+            }
+            (Exit::Nothing, _) if !self.stats.parked.is_empty() => {
+                format!("nothing could be fetched ({})", self.parked())
+            }
             (Exit::Complete, _) => "complete".to_owned(),
             (Exit::Nothing, _) => "nothing could be fetched".to_owned(),
             _ => "ended by an error, the rest is pending".to_owned(),
         }
     }
 
-    fn parked_hosts(&self) -> String {
+    /// The first hosts that are left for the next run, and why.
+    fn parked(&self) -> String {
         let parked = &self.stats.parked;
         let shown: Vec<String> = parked
             .iter()
             .take(NAMED_HOSTS)
             .map(|Parked { host, reason, .. }| format!("{host}: {reason}"))
             .collect();
-        let mut out = format!("some hosts are left for the next run ({}", shown.join("; "));
+        let mut out = shown.join("; ");
         if parked.len() > NAMED_HOSTS {
             let _ = write!(out, "; and {} more", parked.len() - NAMED_HOSTS);
         }
-        out.push(')');
         out
     }
 

@@ -33,7 +33,9 @@ impl Settings {
     ///     crawl.seeds = ["http://a.test/"]
     ///     policy.max_requests_per_minute = "none"
     /// "#).read()?;
-    /// let site = MockSite::new().html("http://a.test/", "<a href=/b>").html("http://a.test/b", "");
+    /// let site = MockSite::new()
+    ///     .page("http://a.test/", |page| page.html("<a href=/b>"))
+    ///     .page("http://a.test/b", |page| page.html(""));
     /// let stats = settings.crawler()?.fetcher(site).build()?.run()?;
     /// assert_eq!(stats.pages, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -102,6 +102,13 @@ impl Run {
                     shown()
                 );
             }
+            Ending::RobotsUnreachable => {
+                warn!(
+                    "{}: its host is left for the next run after {attempt} failed {}: {message}",
+                    shown(),
+                    if attempt == 1 { "attempt" } else { "attempts" }
+                );
+            }
             Ending::Ended(_) | Ending::Robots if !message.is_empty() => {
                 warn!("{}: {message}", shown());
             }

@@ -34,7 +34,8 @@ pub enum Change {
         /// When it may start.
         not_before: Instant,
     },
-    /// A URL came to its end, with all that its last attempt did.
+    /// A URL came to its end, with all that its last attempt did. It was
+    /// [`Queued`](Self::Queued) before, unless it failed or was skipped.
     Ended(Box<Ended>),
     /// The rules of an origin are known.
     Robots {

@@ -1,4 +1,5 @@
-//! The log: one line for each URL that ended, and how.
+//! The log: one line for each URL that ended, and how. Keeps: the words on a
+//! line are stable, and no password stands on it.
 
 use url::Url;
 

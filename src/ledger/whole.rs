@@ -1,5 +1,6 @@
 //! Reading requests and ends from their lines whole: what [`parse`] passes
-//! over, since only some of them are wanted.
+//! over, since only some of them are wanted. Keeps: a request reads back as it
+//! was written.
 
 use std::time::Duration;
 

@@ -168,13 +168,15 @@ fn what_was_not_committed_is_cut_off_the_file_of_the_day_before() {
     assert_eq!(pages_in(&folder.join("pages-2023-11-15.jsonl")), [1]);
 }
 
+/// What happens to a file, and a word of what is said about it.
+type Harm = (&'static str, fn(&Path));
+
 #[test]
 fn an_output_that_lost_committed_records_stops_the_run_before_it_starts() {
     let folder = Folder::new("lost");
     small_run(&folder);
     let whole = folder.snapshot();
     let path = folder.join("pages.jsonl");
-    type Harm = (&'static str, fn(&Path));
     let harms: [Harm; 3] = [
         ("missing", |path| fs::remove_file(path).expect("removed")),
         ("bytes", |path| {

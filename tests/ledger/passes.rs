@@ -127,7 +127,7 @@ fn a_finished_crawl_begins_a_new_pass_with_everything_due_and_its_validators_kno
     assert_eq!(page.fetched, at(1000).wall);
 
     // The second pass: unchanged, changed, gone, and one that is left.
-    let changed = PageMemory {
+    let other = PageMemory {
         etag: None,
         hash: Some(5),
         ..memory(1)
@@ -138,7 +138,7 @@ fn a_finished_crawl_begins_a_new_pass_with_everything_due_and_its_validators_kno
             ..ended(0, End::Unchanged)
         })),
         Change::Ended(Box::new(Ended {
-            page: Some(Box::new(changed.clone())),
+            page: Some(Box::new(other)),
             records: vec![super::common::record(1)],
             ..ended(1, End::Done)
         })),
@@ -205,6 +205,28 @@ fn a_finished_pass_of_which_nothing_is_due_is_a_pass_all_the_same() {
             .finish(&[], true, at(1001), totals(0))
             .expect("complete");
     }
+}
+
+#[test]
+fn requests_that_ended_no_url_are_in_the_totals_all_the_same() {
+    let folder = Folder::new("totals");
+    let (mut ledger, _) = open(&folder, 0);
+    ledger
+        .commit(&[found(0)], at(1), totals(1))
+        .expect("a commit");
+    ledger
+        .finish(&[], false, at(2), totals(9))
+        .expect("stopped");
+    drop(ledger);
+    let (mut ledger, restored) = open(&folder, 10);
+    assert_eq!(restored.totals, totals(9));
+    ledger
+        .finish(&[], false, at(11), totals(3))
+        .expect("stopped");
+    drop(ledger);
+    let status = Ledger::status(&folder.state()).expect("a status");
+    assert_eq!(status.totals, totals(9) + totals(3));
+    assert_eq!(status.runs, 2);
 }
 
 #[test]
@@ -293,7 +315,7 @@ fn a_page_that_was_too_deep_can_be_queued_after_all() {
     let mut held = Vec::new();
     restored
         .each_skipped(SkipReason::Depth, |queued| {
-            held.push(queued.request.depth())
+            held.push(queued.request.depth());
         })
         .expect("the state can be read again");
     assert_eq!(held, [9]);
