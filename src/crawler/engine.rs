@@ -97,6 +97,9 @@ pub struct Engine {
     /// URLs beyond the depth limit, in case a shorter way to them is found.
     pub(super) deep: HashMap<u64, Homeless>,
     pub(super) seen: Seen,
+    /// URLs that were asked for once more in this run, since a redirect back to
+    /// them set a cookie.
+    pub(super) asked_again: HashSet<u64>,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -138,6 +141,7 @@ impl Engine {
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),
+            asked_again: HashSet::new(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -182,6 +186,7 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
+        self.asked_again.clear();
         // Retries are counted within a run.
         self.schedule.update(|entry| entry.attempt = 1);
         self.delayed.update(|homeless| homeless.entry.attempt = 1);
@@ -212,7 +217,8 @@ impl Engine {
     /// step, so that it is queued once however many find it.
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
         let fingerprint = candidate.fingerprint;
-        if self.seen.contains(fingerprint) {
+        let again = candidate.request.again() && self.asked_again.insert(fingerprint);
+        if self.seen.contains(fingerprint) && !again {
             return self.found_again(&candidate, now);
         }
         self.seen.claim(fingerprint);
@@ -229,7 +235,8 @@ impl Engine {
             return Admission::Skipped(reason);
         }
         if let Some(path) = candidate.variant_of {
-            self.variants.count(path, self.options.max_query_variants);
+            let limit = self.options.max_query_variants;
+            self.variants.count_named(path, limit, candidate.url());
         }
         self.admit(candidate, now);
         Admission::Queued

@@ -16,8 +16,8 @@ use super::builder::{Plan, Sitemaps};
 use super::engine::{Engine, EngineOptions, Keeping};
 use super::event::Events;
 use super::pool::Pool;
-use super::stats::{RunEnd, Stats};
-use crate::admission::Admission;
+use super::stats::{ParkReason, Parked, RunEnd, Stats};
+use crate::admission::{Admission, SkipReason};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::{Context, Preview, Services, panicked};
 use crate::handler::{self, Handler};
@@ -133,6 +133,7 @@ pub(super) fn run(
     let mut stats = engine.end_run(now);
     stats.began_with = began_with;
     stats.pass = pass;
+    warn_of_the_endless(&stats);
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
     control.set_pool(None);
@@ -152,6 +153,19 @@ pub(super) fn run(
     match fatal {
         Some(error) => Err(error),
         None => Ok(stats),
+    }
+}
+
+/// Names what may have spent a bound that ended the run or a host's share of it.
+fn warn_of_the_endless(stats: &Stats) {
+    let full = |parked: &Parked| parked.reason == ParkReason::PageLimit;
+    let capped = stats
+        .skipped_by_reason
+        .contains_key(&SkipReason::TrapVariants);
+    if matches!(stats.end, Some(RunEnd::Bound(_))) || stats.parked.iter().any(full) || capped {
+        for (path, count) in &stats.many_queries {
+            warn!("{path}: found with {count} different queries, perhaps without end");
+        }
     }
 }
 
