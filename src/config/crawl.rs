@@ -102,6 +102,22 @@ impl Settings {
         Ok(builder)
     }
 
+    /// A fetcher as the crawl would have it, for one who names these URLs.
+    #[cfg(feature = "cli")]
+    pub(crate) fn fetcher_for<'a>(
+        &self,
+        urls: impl IntoIterator<Item = &'a url::Url>,
+    ) -> Result<HttpFetch> {
+        let mut http = self
+            .http()
+            .user_agent(&self.fetch.user_agent)
+            .timeout(self.fetch.timeout);
+        for url in urls {
+            http = http.allow_host(crate::uri::host_key(url));
+        }
+        http.build()
+    }
+
     /// Every seed, lists of them included.
     fn seeds(&self) -> Result<Vec<Request>> {
         let request = |url| Request::new(Method::Get, url);

@@ -170,6 +170,9 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
+        // Retries are counted within a run.
+        self.schedule.update(|entry| entry.attempt = 1);
+        self.delayed.update(|homeless| homeless.entry.attempt = 1);
         let full = std::mem::take(&mut self.full);
         let aside = self.origins.iter_mut().flat_map(|origin| {
             if matches!(origin.robots, RobotsState::GivenUp) {
@@ -252,7 +255,12 @@ impl Engine {
         if candidate.refusal.is_some() {
             return candidate.refusal;
         }
-        if candidate.foreign_host && !self.landed.contains(&*uri::host_key(candidate.url())) {
+        // Where a seed is redirected to is not in the scope, but on the way.
+        let on_the_way = candidate.seed && self.options.seeds_widen_scope;
+        if candidate.foreign_host
+            && !on_the_way
+            && !self.landed.contains(&*uri::host_key(candidate.url()))
+        {
             return Some(SkipReason::Scope);
         }
         if self
@@ -273,13 +281,18 @@ impl Engine {
     /// A URL that was seen before: a duplicate, unless it was too deep then
     /// and is not now.
     fn found_again(&mut self, candidate: &Candidate, now: Instant) -> Admission {
-        if candidate.too_deep {
+        if candidate.too_deep || !self.deep.contains_key(&candidate.fingerprint) {
             return Admission::Duplicate;
         }
-        let Some(held) = self.deep.remove(&candidate.fingerprint) else {
-            return Admission::Duplicate;
-        };
-        self.release(held.origin);
+        if let Some(reason) = self.refusal(candidate) {
+            return Admission::Skipped(reason);
+        }
+        if let Some(held) = self.deep.remove(&candidate.fingerprint) {
+            self.release(held.origin);
+        }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
         self.counts.skipped -= 1;
         if let Some(count) = self.counts.skipped_by_reason.get_mut(&SkipReason::Depth) {
             *count -= 1;
@@ -349,8 +362,9 @@ impl Engine {
             for host in self.origins.sweep() {
                 self.hosts.get_mut(host).refs -= 1;
             }
-        }
-        if self.hosts.wants_sweep() {
+            // Hosts that only those origins referred to.
+            self.hosts.sweep(now);
+        } else if self.hosts.wants_sweep() {
             self.hosts.sweep(now);
         }
     }
@@ -378,7 +392,8 @@ impl Engine {
         let readiness = match self.hosts.get(host).may_start(now) {
             Verdict::Now => Readiness::Now,
             Verdict::At(at, _) => Readiness::At(at),
-            Verdict::Busy | Verdict::Parked => Readiness::Later,
+            Verdict::Busy => Readiness::Busy,
+            Verdict::Parked => Readiness::Later,
         };
         self.schedule.place(host, readiness);
     }
@@ -405,10 +420,12 @@ impl Engine {
         self.abandoned = true;
     }
 
-    /// Ends the run with an error. The first one stays.
+    /// Ends the run with an error. The first one stays, and an error weighs
+    /// more than whatever the run was stopping for.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
-        self.stop(RunEnd::Error, now);
+        let since = self.stopped.map_or(now, |(since, _)| since);
+        self.stopped = Some((since, RunEnd::Error));
     }
 
     /// Notes that an entry no longer refers to its origin.

@@ -82,7 +82,7 @@ impl Engine {
     /// What is known of a host, by its name.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&Host> {
-        self.hosts.iter().find(|host| &*host.name == name)
+        self.hosts.find(name).map(|id| self.hosts.get(id))
     }
 
     /// Hosts that are known.

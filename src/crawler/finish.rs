@@ -9,12 +9,11 @@ use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
-use crate::frontier::{Candidate, Kind};
+use crate::frontier::{Candidate, Extra, Kind};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
-use crate::policy::RetryAfterScope;
+use crate::policy::{MAX_DURATION, RetryAfterScope};
 use crate::politeness::Weight;
-use crate::uri;
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +82,8 @@ impl Engine {
             Finished::Backoff { scope, duration } => {
                 self.note_attempt(&flight, None, now);
                 let tag = self.tag_of(&scope, flight.tag);
+                // A handler's durations are unchecked; no instant is beyond this.
+                let duration = duration.min(MAX_DURATION);
                 self.tag_pauses.pause(tag, now + duration);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
@@ -115,6 +116,14 @@ impl Engine {
         } else {
             End::Done
         };
+        let was_redirected = |extra: &Extra| !extra.hops.is_empty();
+        if flight.entry.seed
+            && self.options.seeds_widen_scope
+            && flight.entry.extra.as_deref().is_some_and(was_redirected)
+        {
+            let host = self.hosts.get(flight.host);
+            self.landed.insert((&*host.name).into());
+        }
         let tag = flight.tag;
         let note = Note {
             status,
@@ -157,16 +166,14 @@ impl Engine {
             ..Note::default()
         };
         self.journal_end(&flight, End::Redirected, note, None, Vec::new());
-        if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
-            self.landed.insert(uri::host_key(target.url()).into());
-        }
         self.release(flight.origin);
         let _ = self.push(target, now);
         Ending::Ended(End::Redirected)
     }
 
     fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) -> Ending {
-        if error.kind() == ErrorKind::Cancelled {
+        // Without a stop it would start again at once, and for ever.
+        if error.kind() == ErrorKind::Cancelled && self.is_stopping() {
             self.counts.cancelled += 1;
             return self.give_back(flight, now);
         }
@@ -225,7 +232,7 @@ impl Engine {
     ) -> Ending {
         if flight.entry.attempt <= self.policy.retry.max_retries {
             let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
-            return self.retry(flight, delay, now);
+            return self.retry(flight, delay.min(MAX_DURATION), now);
         }
         let mut error = Error::worker(format!("{why} after the last one"));
         if let Some(status) = status {
@@ -265,12 +272,18 @@ impl Engine {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
         }
-        if self.hosts.get(host).parked() {
+        self.put_off(homeless, not_before, now);
+        Ending::Retrying { delay }
+    }
+
+    /// Keeps an entry back until an instant; on a host that is parked it would
+    /// only hold up the end of the run.
+    pub(super) fn put_off(&mut self, homeless: Homeless, not_before: Instant, now: Instant) {
+        if self.hosts.get(homeless.host).parked() {
             self.enqueue(homeless, now);
         } else {
             self.delayed.push(not_before, homeless);
         }
-        Ending::Retrying { delay }
     }
 
     /// Puts a request back as it was, its attempt not counted.

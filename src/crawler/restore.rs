@@ -29,7 +29,11 @@ impl Engine {
             self.hosts.get_mut(host).raise_gap(delay);
         }
         let until = now + ROBOTS_LIFETIME.saturating_sub(age);
-        self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
+        self.origins.get_mut(origin).robots = RobotsState::Known {
+            rules,
+            until,
+            used: true,
+        };
     }
 
     /// Leaves a host alone until `until`, as an earlier run was asked to.

@@ -6,10 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::policy::Policy;
+use crate::policy::{MAX_DURATION, Policy};
 
 /// The gap that throttling starts from on a host without a delay.
 const FIRST_GAP: Duration = Duration::from_secs(1);
+/// How long a host's failures and its widened gap are remembered after its last
+/// start, when nothing is queued for it. A queue that comes back to a host
+/// later than this finds it rested.
+const MEMORY: Duration = Duration::from_secs(3600);
 /// The fewest hosts before idle ones are looked for.
 const SWEEP_FROM: usize = 1024;
 
@@ -178,8 +182,9 @@ impl Host {
     }
 
     /// Raises the gap to what the host's robots.txt asks for; never lowers it.
+    /// A delay of any size is kept, up to the longest that a policy may name.
     pub fn raise_gap(&mut self, crawl_delay: Duration) {
-        self.base_gap = self.base_gap.max(crawl_delay);
+        self.base_gap = self.base_gap.max(crawl_delay.min(MAX_DURATION));
     }
 
     /// A request failed for good. Parks the host after `max` in a row, and
@@ -191,14 +196,14 @@ impl Host {
         park
     }
 
-    /// Whether nothing would be lost by forgetting the host.
+    /// Whether nothing that matters would be lost by forgetting the host.
     fn is_idle(&self, now: Instant) -> bool {
+        let clean = self.failures == 0 && self.throttle_gap.is_zero();
+        let rested = || self.last_start.is_none_or(|last| now >= last + MEMORY);
         self.refs == 0
             && self.in_flight == 0
-            && self.pages == 0
-            && self.failures == 0
             && !self.parked
-            && self.throttle_gap.is_zero()
+            && (clean || rested())
             && matches!(self.may_start(now), Verdict::Now)
     }
 }
@@ -278,6 +283,12 @@ impl HostTable {
         };
         self.by_name.insert(name, id);
         id
+    }
+
+    /// The host of that name, if it is known.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<HostId> {
+        self.by_name.get(name).copied()
     }
 
     /// The host of that number.
