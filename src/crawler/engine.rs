@@ -469,6 +469,7 @@ impl Engine {
             attempts: homeless.entry.attempt - 1,
             to: None,
             message: None,
+            referrer: None,
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),

@@ -430,6 +430,10 @@ impl Engine {
             attempts: flight.entry.attempt,
             to: note.to,
             message: note.message,
+            referrer: match end {
+                End::Failed(_) => flight.entry.referrer.clone(),
+                _ => None,
+            },
             depth: flight.entry.depth,
             page,
             records,

@@ -95,7 +95,21 @@ impl Control {
     }
 }
 
-/// Stops a crawl from any thread.
+/// Stops a crawl from any thread. What is queued is left: for the next call of
+/// [`run`](Crawler::run), or in the state for the next process.
+///
+/// ```
+/// use canter::fetch::MockSite;
+/// use canter::{Crawler, RunEnd};
+///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html(""));
+/// let crawler = Crawler::builder().seed("http://a.test/").fetcher(site).handler(|| ()).build()?;
+/// let stop = crawler.stop_handle();
+/// std::thread::spawn(move || stop.stop()).join().unwrap();
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Stopped));
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Complete));
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     control: Arc<Control>,
