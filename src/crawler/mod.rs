@@ -13,6 +13,7 @@ mod origins;
 mod poll;
 mod pool;
 mod restore;
+mod robots_file;
 mod robots_job;
 mod run;
 mod sitemap_job;
@@ -32,6 +33,8 @@ pub use finish::Ending;
 pub use job::{Done, Finished, Job, JobId, Poll, Report, RobotsAnswer, Then, Why};
 pub use origins::{OriginRules, ROBOTS_LIFETIME};
 pub use poll::Outlook;
+#[cfg(feature = "cli")]
+pub(crate) use robots_file::RobotsFile;
 pub use stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
 
 use crate::error::{Error, Result};
