@@ -69,11 +69,11 @@ fn used_part_of_the_rate() -> f64 {
     assert_eq!(log.len(), 2 * (1 + 1 + LINKS + LINKS / 10 + LINKS / 10));
     assert_eq!(crawled.summary["retried"], 2 * LINKS / 10);
     let gaps = u32::try_from(log.len() - 1).expect("few");
-    assert!(span(&log) >= INTERVAL * gaps - SLACK, "{:?}", span(&log));
+    assert!(span(&log) + SLACK >= INTERVAL * gaps, "{:?}", span(&log));
     for seconds in [1, 3] {
         let window = Duration::from_secs(seconds);
         let bound = window.as_millis() / INTERVAL.as_millis();
-        let most = log.max_in_window(window - SLACK) as u128;
+        let most = log.max_in_window(window.saturating_sub(SLACK)) as u128;
         assert!(most <= bound, "{most} in {window:?}");
     }
     (INTERVAL * gaps).as_secs_f64() / span(&log).as_secs_f64()
@@ -130,12 +130,12 @@ fn whatever_way_a_url_comes_in_its_host_has_its_gap() {
     let assert_gaps = |log: &Log| {
         for host in HOSTS {
             for gap in log.gaps(host) {
-                assert!(gap >= GAP - SLACK, "{gap:?} on {host}: {:?}", log.trace());
+                assert!(gap + SLACK >= GAP, "{gap:?} on {host}: {:?}", log.trace());
             }
         }
         let first = log.on(HOSTS[0]);
         let gaps = u32::try_from(first.len() - 1).expect("few");
-        assert!(span(&first) >= GAP * gaps - SLACK, "{:?}", span(&first));
+        assert!(span(&first) + SLACK >= GAP * gaps, "{:?}", span(&first));
     };
     // What is left of the first run is the resumed part of the second.
     let first = crawl.program().arg("--max-requests=15").run();
@@ -185,7 +185,7 @@ fn a_retry_after_silences_its_host_alone_and_exactly_so_long() {
         // One may have been on its way.
         let next = after.iter().find(|entry| entry.at > answered + SLACK);
         let silence = next.expect("it goes on").at - answered;
-        assert!(silence >= pause - SLACK, "{silence:?}");
+        assert!(silence + SLACK >= pause, "{silence:?}");
         assert!(silence < pause + 10 * SLACK, "{silence:?}");
         let others = log
             .on(HOSTS[1])
@@ -202,7 +202,7 @@ fn a_retry_after_silences_its_host_alone_and_exactly_so_long() {
 
 #[test]
 fn retries_come_after_one_two_and_four_steps() {
-    const STEP: Duration = Duration::from_millis(250);
+    const STEP: Duration = Duration::from_millis(300);
     let server = Server::start(|req| match req.path.as_str() {
         "/robots.txt" => Resp::new(404),
         _ if req.nth <= 3 => Resp::new(500),
@@ -218,8 +218,8 @@ fn retries_come_after_one_two_and_four_steps() {
     assert_eq!(gaps.len(), 3);
     for (gap, steps) in gaps.iter().zip([1, 2, 4]) {
         let expected = STEP * steps;
-        assert!(*gap >= expected - SLACK, "{gaps:?}");
-        assert!(*gap < expected + 5 * SLACK, "{gaps:?}");
+        assert!(*gap + SLACK >= expected, "{gaps:?}");
+        assert!(*gap < expected + 7 * SLACK, "{gaps:?}");
     }
 }
 
@@ -284,5 +284,5 @@ fn jitter_spreads_the_starts_and_leaves_the_rate_as_it_is() {
     // A start every 50 ms at most, and one waits 40 on average.
     let log = crawl("1200");
     let gaps = u32::try_from(log.len() - 1).expect("few");
-    assert!(span(&log) >= Duration::from_millis(50) * gaps - SLACK);
+    assert!(span(&log) + SLACK >= Duration::from_millis(50) * gaps);
 }

@@ -105,12 +105,12 @@ fn the_fixture_site_gives_what_stands_beside_it() {
     for host in ["127.0.0.1", "127.0.0.2"] {
         assert_eq!(log.on(host)[0].path, "/robots.txt");
     }
-    let second = Duration::from_secs(1);
-    let bound = second.as_millis() / INTERVAL.as_millis();
-    assert!(log.max_in_window(second - SLACK) as u128 <= bound);
+    // A second, less what may look shorter than it was.
+    let window = INTERVAL * 9 + SLACK * 2;
+    assert!(log.max_in_window(window) <= 10);
     let busy = log.filter(|entry| entry.path == "/busy.html");
     let (first, again) = (busy[0].whole, busy[1].at);
-    assert!(again - first >= RETRY_AFTER - SLACK);
+    assert!(again - first + SLACK >= RETRY_AFTER);
     let meanwhile = log.on("127.0.0.1").filter(|entry| {
         // What was in flight at the answer had been asked before.
         entry.at > first + SLACK + INTERVAL && entry.at < again

@@ -22,6 +22,10 @@ pub(super) enum Command {
     Check(Given),
     /// `status`.
     Status(Given, StatusArgs),
+    /// `robots`.
+    Robots(Given),
+    /// `sitemap`, with `--json` or without.
+    Sitemap(Given, bool),
     /// The help of one command, or of all.
     Help(Option<&'static Spec>),
     /// The program's version.
@@ -248,10 +252,17 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
             };
             args.given.urls.push(url);
         }
+        let what = spec.wants();
         if args.given.urls.is_empty() {
             return Err(UsageError::new(
-                format!("`canter {}` needs a URL", spec.name),
+                format!("`canter {}` needs {what}", spec.name),
                 see,
+            ));
+        }
+        if let (false, Some(more)) = (spec.takes_many(), args.given.urls.get(1)) {
+            return Err(UsageError::new(
+                format!("unexpected argument {more:?}"),
+                format!("`canter {}` takes {what}", spec.name),
             ));
         }
     } else {
@@ -279,6 +290,8 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     Ok(match spec.name {
         "check" => Command::Check(args.given),
         "status" => Command::Status(args.given, look),
+        "robots" => Command::Robots(args.given),
+        "sitemap" => Command::Sitemap(args.given, look.json),
         _ => Command::Run(args),
     })
 }

@@ -6,20 +6,24 @@
 //! | `args`, `help` | the command line, and the one table of its options |
 //! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
+//! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
 mod args;
+mod asker;
 mod check;
 mod exit;
 mod help;
 mod logger;
 mod pace;
 mod progress;
+mod robots;
 mod run;
 mod seeds;
 mod signal;
+mod sitemap;
 mod status;
 mod summary;
 mod term;
@@ -53,6 +57,8 @@ fn dispatch(command: Command) -> Exit {
         Command::Status(given, look) => {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
+        Command::Robots(given) => robots::robots(&given),
+        Command::Sitemap(given, json) => sitemap::sitemap(&given, json),
         Command::Run(args) => run::run(&args),
     }
 }

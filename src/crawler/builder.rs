@@ -86,7 +86,26 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-/// Builds a [`Crawler`].
+/// Builds a [`Crawler`]. Whatever cannot be used is an error of
+/// [`build`](Self::build), before any request.
+///
+/// ```
+/// use canter::extract::Links;
+/// use canter::{Crawler, ErrorKind, Scope};
+///
+/// let builder = Crawler::builder()
+///     .seed("https://example.com/docs/")
+///     .scope(Scope::builder().include(["/docs/**"]).build()?)
+///     .max_depth(5)
+///     .user_agent("examplebot/1.0 (+https://example.com/bot)")
+///     .handler(|links: Links| println!("{} links", links.len()));
+/// let crawler = builder.build()?;
+/// # let _ = crawler;
+///
+/// let error = Crawler::builder().seed("example.com").handler(|| ()).build().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CrawlerBuilder {
     seeds: Vec<Result<Request>>,

@@ -4,17 +4,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight, Homeless, Keeping};
 use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
-use crate::frontier::{Candidate, Kind};
+use crate::frontier::{Candidate, Extra, Kind};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
-use crate::policy::RetryAfterScope;
+use crate::policy::{MAX_DURATION, RetryAfterScope};
 use crate::politeness::{HostId, Weight};
-use crate::uri;
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +116,8 @@ impl Engine {
             Finished::Backoff { scope, duration } => {
                 self.note_attempt(&flight, None, now);
                 let tag = self.tag_of(&scope, flight.tag);
+                // A handler's durations are unchecked; no instant is beyond this.
+                let duration = duration.min(MAX_DURATION);
                 self.tag_pauses.pause(tag, now + duration);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
@@ -149,6 +150,14 @@ impl Engine {
         } else {
             End::Done
         };
+        let was_redirected = |extra: &Extra| !extra.hops.is_empty();
+        if flight.entry.seed
+            && self.options.seeds_widen_scope
+            && flight.entry.extra.as_deref().is_some_and(was_redirected)
+        {
+            let host = self.hosts.get(flight.host);
+            self.landed.insert((&*host.name).into());
+        }
         let tag = flight.tag;
         let note = Note {
             status,
@@ -191,16 +200,14 @@ impl Engine {
             ..Note::default()
         };
         self.journal_end(&flight, End::Redirected, note, None, Vec::new());
-        if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
-            self.landed.insert(uri::host_key(target.url()).into());
-        }
         self.release(flight.origin);
         let _ = self.push(target, now);
         Ending::Ended(End::Redirected)
     }
 
     fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) -> Ending {
-        if error.kind() == ErrorKind::Cancelled {
+        // Without a stop it would start again at once, and for ever.
+        if error.kind() == ErrorKind::Cancelled && self.is_stopping() {
             self.counts.cancelled += 1;
             return self.give_back(flight, now);
         }
@@ -259,7 +266,7 @@ impl Engine {
     ) -> Ending {
         if flight.entry.attempt <= self.policy.retry.max_retries {
             let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
-            return self.retry(flight, delay, now);
+            return self.retry(flight, delay.min(MAX_DURATION), now);
         }
         let mut error = Error::worker(format!("{why} after the last one"));
         if let Some(status) = status {
@@ -282,7 +289,7 @@ impl Engine {
         self.reopen(host, now);
         entry.attempt += 1;
         let not_before = now + delay;
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             self.journal.push(Change::Retried {
                 fingerprint: entry.fingerprint,
                 attempt: entry.attempt,
@@ -299,12 +306,18 @@ impl Engine {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
         }
-        if self.hosts.get(host).parked() {
+        self.put_off(homeless, not_before, now);
+        Ending::Retrying { delay }
+    }
+
+    /// Keeps an entry back until an instant; on a host that is parked it would
+    /// only hold up the end of the run.
+    pub(super) fn put_off(&mut self, homeless: Homeless, not_before: Instant, now: Instant) {
+        if self.hosts.get(homeless.host).parked() {
             self.enqueue(homeless, now);
         } else {
             self.delayed.push(not_before, homeless);
         }
-        Ending::Retrying { delay }
     }
 
     /// Puts a request back as it was, its attempt not counted.
@@ -362,7 +375,7 @@ impl Engine {
                     self.crawl_pause = Some(self.crawl_pause.map_or(until, |held| held.max(until)));
                 }
                 host.on_asked_to_wait(now, until);
-                if self.options.journal {
+                if self.options.journal == Keeping::Everything {
                     let host = std::sync::Arc::clone(&host.name);
                     self.journal.push(Change::Paused { host, until });
                 }
@@ -436,7 +449,7 @@ impl Engine {
         page: Option<Box<crate::ledger::PageMemory>>,
         records: Vec<crate::ledger::RecordLine>,
     ) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = flight.entry.kind.purpose() else {
@@ -451,6 +464,10 @@ impl Engine {
             attempts: flight.entry.attempt,
             to: note.to,
             message: note.message,
+            referrer: match end {
+                End::Failed(_) => flight.entry.referrer.clone(),
+                _ => None,
+            },
             depth: flight.entry.depth,
             page,
             records,

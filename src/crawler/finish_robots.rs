@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight, Homeless, Keeping};
 use super::finish::Ending;
 use super::job::{Finished, Report, RobotsAnswer};
 use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::frontier::OriginId;
 use crate::ledger::Change;
 
@@ -43,46 +43,69 @@ impl Engine {
                 self.release(flight.origin);
                 self.release(of);
             }
-            Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
-                let asked = self.note_attempt(&flight, Some(&error), now);
-                if flight.entry.attempt <= self.policy.retry.max_retries {
-                    let delay = self
-                        .retry_delay(flight.entry.attempt)
-                        .max(asked.unwrap_or_default());
-                    let Flight {
-                        origin,
-                        host,
-                        tag,
-                        mut entry,
-                        ..
-                    } = flight;
-                    self.counts.retried += 1;
-                    entry.attempt += 1;
-                    self.delayed.push(
-                        now + delay,
-                        Homeless {
-                            origin,
-                            host,
-                            tag,
-                            entry,
-                        },
-                    );
-                    return Ending::Retrying { delay };
-                }
-                self.origins.get_mut(of).robots = RobotsState::GivenUp;
-                self.release(flight.origin);
-                self.release(of);
-                return Ending::RobotsUnreachable;
+            Finished::Fatal(error) => {
+                Engine::fail(self, error, now);
+                self.forget_robots(flight.origin, of, now);
+            }
+            Finished::Failed(error) if error.kind().is_fatal() => {
+                Engine::fail(self, error, now);
+                self.forget_robots(flight.origin, of, now);
+            }
+            // Without a stop a cancelled one would start again at once.
+            Finished::Failed(error)
+                if error.kind() != ErrorKind::Cancelled || !self.is_stopping() =>
+            {
+                return self.retry_robots(flight, of, &error, now);
             }
             // Given up or unanswered: asked for again when it is next needed.
-            _ => {
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
+            _ => self.forget_robots(flight.origin, of, now),
         }
         Ending::Robots
+    }
+
+    fn retry_robots(
+        &mut self,
+        flight: Flight,
+        of: OriginId,
+        error: &Error,
+        now: Instant,
+    ) -> Ending {
+        let asked = self.note_attempt(&flight, Some(error), now);
+        if flight.entry.attempt > self.policy.retry.max_retries {
+            self.origins.get_mut(of).robots = RobotsState::GivenUp;
+            self.release(flight.origin);
+            self.release(of);
+            return Ending::RobotsUnreachable;
+        }
+        let delay = self
+            .retry_delay(flight.entry.attempt)
+            .max(asked.unwrap_or_default());
+        let Flight {
+            origin,
+            host,
+            tag,
+            mut entry,
+            ..
+        } = flight;
+        self.counts.retried += 1;
+        entry.attempt += 1;
+        let homeless = Homeless {
+            origin,
+            host,
+            tag,
+            entry,
+        };
+        self.put_off(homeless, now + delay, now);
+        Ending::Retrying { delay }
+    }
+
+    /// Takes the robots.txt of an origin for not asked for, after a request to
+    /// `at` that came to nothing.
+    pub(super) fn forget_robots(&mut self, at: OriginId, of: OriginId, now: Instant) {
+        self.origins.get_mut(of).robots = RobotsState::Unknown;
+        self.put_back_lanes_of(of, now);
+        self.release(at);
+        self.release(of);
     }
 
     fn learn_robots(
@@ -97,7 +120,7 @@ impl Engine {
             self.hosts.get_mut(host).raise_gap(delay);
         }
         let origin = self.origins.get_mut(of);
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             let origin = Arc::clone(&origin.name);
             self.journal.push(Change::Robots {
                 origin,
@@ -108,6 +131,7 @@ impl Engine {
         origin.robots = RobotsState::Known {
             rules,
             until: now + ROBOTS_LIFETIME,
+            used: false,
         };
         self.put_back_lanes_of(of, now);
         self.place(host, now);

@@ -14,6 +14,7 @@ mod origins;
 mod poll;
 mod pool;
 mod restore;
+mod robots_file;
 mod robots_job;
 mod run;
 mod sitemap_job;
@@ -27,12 +28,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam::channel::Receiver;
 
 pub use builder::{CrawlerBuilder, Sitemaps};
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, Keeping};
 pub use event::Event;
 pub use finish::Ending;
 pub use job::{Done, Finished, Job, JobId, Poll, Report, RobotsAnswer, Then, Why};
 pub use origins::{OriginRules, ROBOTS_LIFETIME};
 pub use poll::Outlook;
+#[cfg(feature = "cli")]
+pub(crate) use robots_file::RobotsFile;
 pub use stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
 
 use crate::error::{Error, Result};
@@ -106,7 +109,21 @@ impl Control {
     }
 }
 
-/// Stops a crawl from any thread.
+/// Stops a crawl from any thread. What is queued is left: for the next call of
+/// [`run`](Crawler::run), or in the state for the next process.
+///
+/// ```
+/// use canter::fetch::MockSite;
+/// use canter::{Crawler, RunEnd};
+///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html(""));
+/// let crawler = Crawler::builder().seed("http://a.test/").fetcher(site).handler(|| ()).build()?;
+/// let stop = crawler.stop_handle();
+/// std::thread::spawn(move || stop.stop()).join().unwrap();
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Stopped));
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Complete));
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     control: Arc<Control>,

@@ -29,7 +29,11 @@ impl Engine {
             self.hosts.get_mut(host).raise_gap(delay);
         }
         let until = now + ROBOTS_LIFETIME.saturating_sub(age);
-        self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
+        self.origins.get_mut(origin).robots = RobotsState::Known {
+            rules,
+            until,
+            used: true,
+        };
     }
 
     /// Leaves a host alone until `until`, as an earlier run was asked to.
@@ -60,6 +64,10 @@ impl Engine {
         }
         self.counts.discovered += 1;
         self.counts.queued += 1;
+        if let Some(path) = candidate.variant_of {
+            let limit = self.options.max_query_variants;
+            self.variants.count_named(path, limit, candidate.url());
+        }
         let homeless = self.settle(candidate);
         match not_before.filter(|at| *at > now) {
             Some(at) => self.delayed.push(at, homeless),

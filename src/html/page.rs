@@ -11,6 +11,7 @@ use super::collect::{Collector, Wanted};
 use super::directives::{RobotsDirectives, product_token};
 use super::emitter::Emitter;
 use super::links::{Link, References, Resolved};
+use super::source::{Source, Unwanted};
 use crate::uri;
 
 /// What [`Page::parse`] gathers besides title, description, canonical URL,
@@ -102,6 +103,7 @@ impl Page {
         };
         let mut collected = Collector::new(wanted, options.agent.clone());
         read(html, &mut collected);
+        collected.references.shrink();
         let base = base_url(url, collected.base.as_deref(), encoding);
         Page {
             title: collected.title(),
@@ -264,7 +266,9 @@ pub fn visible_text(html: &str) -> String {
 
 fn read(html: &str, collector: &mut Collector) {
     let html = html.strip_prefix('\u{FEFF}').unwrap_or(html);
-    let tokenizer = Tokenizer::new_with_emitter(html, Emitter::new(collector));
+    let unwanted = Unwanted::default();
+    let emitter = Emitter::new(collector, &unwanted);
+    let tokenizer = Tokenizer::new_with_emitter(Source::new(html, &unwanted), emitter);
     let Ok(()) = tokenizer.finish();
 }
 

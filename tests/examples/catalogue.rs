@@ -54,7 +54,7 @@ fn main() -> Result<()> {
 }
 
 /// Writes the records to a file; `-` is standard output.
-fn crawl(output: &str) -> Result<Stats> {
+pub(crate) fn crawl(output: &str) -> Result<Stats> {
     Crawler::builder()
         .seed("http://shop.test/")
         .fetcher(shop())

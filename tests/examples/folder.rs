@@ -54,7 +54,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn crawl(folder: PathBuf, print: impl Fn(&str) + Send + Sync + 'static) -> Result<Stats> {
+pub(crate) fn crawl(
+    folder: PathBuf,
+    print: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Stats> {
     Crawler::builder()
         .seed(SITE)
         .fetcher(Folder(folder))

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
 }
 
 /// Crawls the seed's host and hands over a line for each page.
-fn crawl(
+pub(crate) fn crawl(
     seed: &str,
     per_minute: u32,
     print: impl Fn(&str) + Send + Sync + 'static,

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn watch(print: impl Fn(&str) + Send + Sync + 'static) -> Result<Stats> {
+pub(crate) fn watch(print: impl Fn(&str) + Send + Sync + 'static) -> Result<Stats> {
     // Short delays, so that the example is soon over.
     let retry = RetryPolicy {
         delay: Duration::from_millis(1),
