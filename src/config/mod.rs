@@ -314,6 +314,9 @@ pub struct OutputSettings {
     pub log: Option<OutputPath>,
     /// Where the totals of the run go.
     pub summary: Option<OutputPath>,
+    /// Where metrics for Prometheus go, in the text format, while a run goes on
+    /// and at its end.
+    pub metrics: Option<PathBuf>,
 }
 
 /// What happens to an output file that is there.
