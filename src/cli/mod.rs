@@ -9,7 +9,7 @@
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
-//! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `progress`, `progress_line`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `metrics` | a run in numbers for Prometheus |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
@@ -22,6 +22,7 @@ mod logger;
 mod metrics;
 mod pace;
 mod progress;
+mod progress_line;
 mod report;
 mod robots;
 mod run;
@@ -88,11 +89,21 @@ fn speaks_json() -> bool {
 
 /// Writes lines to standard error, without whatever a terminal would obey.
 fn complain(text: &str) {
+    say("error", text);
+}
+
+/// The same, of something that may or may not be meant; only machines are told
+/// the difference.
+fn advise(text: &str) {
+    say("warning", text);
+}
+
+fn say(level: &str, text: &str) {
     if speaks_json() {
         for line in text.lines() {
             // The program's name is the object's target.
             let line = line.strip_prefix("canter: ").unwrap_or(line);
-            let object = logger::object(SystemTime::now(), "error", "canter", line, b"");
+            let object = logger::object(SystemTime::now(), level, "canter", line, b"");
             STDERR.print(&object);
         }
         return;
