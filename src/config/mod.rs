@@ -206,12 +206,30 @@ pub struct ScopeSettings {
     pub drop_params: Vec<String>,
 }
 
-/// `[robots]`: whether robots.txt (RFC 9309) is obeyed.
-#[derive(Debug, Clone, Copy)]
+/// `[robots]`: what of a site's wishes is heeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RobotsSettings {
-    /// Whether it is.
+    /// Whether robots.txt (RFC 9309) is obeyed.
     pub obey: bool,
+    /// Whether links are left alone that say `rel=nofollow`, and those of pages
+    /// whose `meta name=robots` or `X-Robots-Tag` says `nofollow`.
+    pub nofollow: bool,
+    /// Whether pages that say `noindex` are left out of the records. Their links
+    /// are followed all the same.
+    pub noindex: bool,
+}
+
+impl Default for RobotsSettings {
+    fn default() -> Self {
+        RobotsSettings {
+            obey: true,
+            nofollow: true,
+            // It speaks to search engines. Whoever gathers pages for a search
+            // engine turns it on.
+            noindex: false,
+        }
+    }
 }
 
 /// `[fetch]`: how a URL is fetched.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight, Homeless, Keeping};
 use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
@@ -255,7 +255,7 @@ impl Engine {
         self.reopen(host, now);
         entry.attempt += 1;
         let not_before = now + delay;
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             self.journal.push(Change::Retried {
                 fingerprint: entry.fingerprint,
                 attempt: entry.attempt,
@@ -341,7 +341,7 @@ impl Engine {
                     self.crawl_pause = Some(self.crawl_pause.map_or(until, |held| held.max(until)));
                 }
                 host.on_asked_to_wait(now, until);
-                if self.options.journal {
+                if self.options.journal == Keeping::Everything {
                     let host = std::sync::Arc::clone(&host.name);
                     self.journal.push(Change::Paused { host, until });
                 }
@@ -415,7 +415,7 @@ impl Engine {
         page: Option<Box<crate::ledger::PageMemory>>,
         records: Vec<crate::ledger::RecordLine>,
     ) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = flight.entry.kind.purpose() else {

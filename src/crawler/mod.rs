@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam::channel::Receiver;
 
 pub use builder::{CrawlerBuilder, Sitemaps};
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, Keeping};
 pub use event::Event;
 pub use finish::Ending;
 pub use job::{Done, Finished, Job, JobId, Poll, Report, RobotsAnswer, Then, Why};

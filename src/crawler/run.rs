@@ -13,11 +13,11 @@ use super::Control;
 use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
-use super::engine::{Engine, EngineOptions};
+use super::engine::{Engine, EngineOptions, Keeping};
 use super::event::Events;
 use super::pool::Pool;
-use super::stats::{RunEnd, Stats};
-use crate::admission::Admission;
+use super::stats::{ParkReason, Parked, RunEnd, Stats};
+use crate::admission::{Admission, SkipReason};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::{Context, Preview, Services, panicked};
 use crate::handler::{self, Handler};
@@ -133,6 +133,7 @@ pub(super) fn run(
     let mut stats = engine.end_run(now);
     stats.began_with = began_with;
     stats.pass = pass;
+    warn_of_the_endless(&stats);
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
     control.set_pool(None);
@@ -155,13 +156,32 @@ pub(super) fn run(
     }
 }
 
+/// Names what may have spent a bound that ended the run or a host's share of it.
+fn warn_of_the_endless(stats: &Stats) {
+    let full = |parked: &Parked| parked.reason == ParkReason::PageLimit;
+    let capped = stats
+        .skipped_by_reason
+        .contains_key(&SkipReason::TrapVariants);
+    if matches!(stats.end, Some(RunEnd::Bound(_))) || stats.parked.iter().any(full) || capped {
+        for (path, count) in &stats.many_queries {
+            warn!("{path}: found with {count} different queries, perhaps without end");
+        }
+    }
+}
+
 fn new_engine(plan: &Plan) -> Engine {
     let options = EngineOptions {
         order: plan.frontier.order,
         obey_robots: plan.obey_robots,
         seeds_widen_scope: plan.admit.scope.is_of_seeds(),
         max_query_variants: plan.admit.traps.max_query_variants,
-        journal: plan.keep.anything(),
+        journal: if plan.keep.state_dir.is_some() {
+            Keeping::Everything
+        } else if plan.keep.anything() {
+            Keeping::Ends
+        } else {
+            Keeping::Nothing
+        },
         seed: fastrand::u64(..),
     };
     Engine::new(Arc::clone(&plan.policy), options)

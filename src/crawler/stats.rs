@@ -82,6 +82,9 @@ pub struct Stats {
     pub end: Option<RunEnd>,
     /// Hosts whose URLs are left for the next run, and why.
     pub parked: Vec<Parked>,
+    /// Paths that were found with many different queries, and with how many,
+    /// most first. One of them without end is what may have spent a bound.
+    pub many_queries: Vec<(String, u32)>,
     /// Names of host rules that no host has met.
     pub unmatched_host_rules: Vec<String>,
 }

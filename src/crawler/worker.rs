@@ -8,6 +8,7 @@ use log::{debug, warn};
 use url::Url;
 
 use super::Run;
+use super::admit::Redirect;
 use super::event::Event;
 use super::finish::Ending;
 use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
@@ -229,10 +230,9 @@ impl Run {
             .map_or(0, |response| response.body().len() as u64);
         let then = match report.ended {
             Ended::Redirected { status, target } => {
-                let seed = job.entry.seed;
-                let hop = self
-                    .admit
-                    .hop(&job.request(), status, target, Purpose::Page, seed);
+                let response = report.response.as_deref();
+                let redirect = Redirect::new(status, target, Purpose::Page, response);
+                let hop = self.admit.hop(&job.request(), redirect, job.entry.seed);
                 let finished = Finished::Redirected(Box::new(hop));
                 return (
                     report.request,

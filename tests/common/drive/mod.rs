@@ -6,26 +6,35 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     reason = "each test binary uses its own part of these helpers"
 )]
 
+mod admit;
+mod answer;
+mod trace;
+
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use canter::crawler::{
-    Done, Ending, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report,
-    RobotsAnswer, Then,
+    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report, RobotsAnswer,
+    Then,
 };
 use canter::frontier::{Candidate, Kind, TrapLimits};
 use canter::robots::Robots;
 use canter::{
-    Admission, Error, ErrorKind, Hop, Method, Policy, Purpose, Request, RunEnd, Scope, SkipReason,
-    Stats, Tag, TagScope, Url, Waiting, http, uri,
+    Error, ErrorKind, Method, Policy, Purpose, Request, RunEnd, Scope, Stats, Tag, TagScope, http,
+    uri,
 };
-use url::Position;
+
+pub(crate) use admit::Admit;
+pub(crate) use answer::{Answer, Handled, Link, Site, World};
+pub(crate) use trace::{Ended, Trace, Watch};
+
+use admit::hop;
 
 /// The name by which robots.txt files speak of the crawler.
 const AGENT: &str = "canter";
@@ -35,373 +44,6 @@ const ROBOTS_HOPS: usize = 5;
 const WALL_EPOCH_SECONDS: u64 = 1_700_000_000;
 /// More events than any test's crawl has: a crawl that gets here never ends.
 const MAX_EVENTS: u64 = 20_000_000;
-
-/// What a handler makes of a page.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Handled {
-    Done,
-    Retry(Option<Duration>),
-    /// `None` is the request's own tag.
-    Backoff(Option<Tag>, Duration),
-    Abort(Option<Tag>),
-    Stop,
-    Fail(ErrorKind),
-    Fatal,
-}
-
-/// A link on a page.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) href: String,
-    pub(crate) tag: Tag,
-    pub(crate) priority: i32,
-}
-
-impl From<&str> for Link {
-    fn from(href: &str) -> Self {
-        Link {
-            href: href.to_owned(),
-            tag: Tag::UNTAGGED,
-            priority: 0,
-        }
-    }
-}
-
-impl From<String> for Link {
-    fn from(href: String) -> Self {
-        Link::from(href.as_str())
-    }
-}
-
-impl Link {
-    pub(crate) fn tagged(href: &str, tag: &str) -> Self {
-        Link {
-            tag: Tag::from(tag),
-            ..Link::from(href)
-        }
-    }
-}
-
-/// What a site answers to one request.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
-    /// From the request's start to the end of its job.
-    pub(crate) latency: Duration,
-    /// A failure without a status.
-    pub(crate) broken: Option<ErrorKind>,
-    pub(crate) status: u16,
-    /// The `Retry-After` field, as on the wire.
-    pub(crate) retry_after: Option<String>,
-    pub(crate) location: Option<String>,
-    /// A robots.txt.
-    pub(crate) text: String,
-    pub(crate) links: Vec<Link>,
-    pub(crate) handled: Handled,
-}
-
-impl Answer {
-    /// A status, at once.
-    pub(crate) fn status(status: u16) -> Self {
-        Answer {
-            latency: Duration::ZERO,
-            broken: None,
-            status,
-            retry_after: None,
-            location: None,
-            text: String::new(),
-            links: Vec::new(),
-            handled: Handled::Done,
-        }
-    }
-
-    /// A page without links.
-    pub(crate) fn ok() -> Self {
-        Answer::status(200)
-    }
-
-    /// A page with links.
-    pub(crate) fn page(links: &[&str]) -> Self {
-        Answer::ok().links(links.iter().copied())
-    }
-
-    pub(crate) fn redirect(status: u16, to: &str) -> Self {
-        Answer {
-            location: Some(to.to_owned()),
-            ..Answer::status(status)
-        }
-    }
-
-    /// No answer.
-    pub(crate) fn broken(kind: ErrorKind) -> Self {
-        Answer {
-            broken: Some(kind),
-            ..Answer::status(0)
-        }
-    }
-
-    /// A page that its handler makes something else of than `Done`.
-    pub(crate) fn handled(handled: Handled) -> Self {
-        Answer {
-            handled,
-            ..Answer::ok()
-        }
-    }
-
-    /// A robots.txt.
-    pub(crate) fn robots(text: &str) -> Self {
-        Answer {
-            text: text.to_owned(),
-            ..Answer::ok()
-        }
-    }
-
-    pub(crate) fn links(mut self, links: impl IntoIterator<Item = impl Into<Link>>) -> Self {
-        self.links.extend(links.into_iter().map(Into::into));
-        self
-    }
-
-    pub(crate) fn retry_after(mut self, value: impl ToString) -> Self {
-        self.retry_after = Some(value.to_string());
-        self
-    }
-
-    pub(crate) fn takes(mut self, latency: Duration) -> Self {
-        self.latency = latency;
-        self
-    }
-}
-
-/// What answers requests.
-pub(crate) trait World {
-    /// The answer to a request that starts `at` after the beginning of time.
-    fn answer(&mut self, request: &Request, robots: bool, at: Duration) -> Answer;
-}
-
-/// What looks on.
-pub(crate) trait Watch {
-    fn pushed(&mut self, _at: Instant, _candidate: &Candidate, _admission: Admission) {}
-    fn started(&mut self, _at: Instant, _job: &Job, _request: &Request, _answer: &Answer) {}
-    fn ended(&mut self, _at: Instant, _ended: &Ended<'_>, _engine: &Engine) {}
-    /// The engine was asked and had nothing to start; `free` workers wait.
-    fn waited(&mut self, _at: Instant, _poll: &Poll, _free: usize, _engine: &Engine) {}
-}
-
-/// A job that has ended, and what came of it.
-pub(crate) struct Ended<'a> {
-    pub(crate) id: JobId,
-    pub(crate) request: &'a Request,
-    pub(crate) kind: Kind,
-    pub(crate) answer: &'a Answer,
-    /// What was found: links, a redirect's target, sitemaps.
-    pub(crate) found: &'a [Candidate],
-    pub(crate) ending: Option<&'a Ending>,
-}
-
-/// Pages by their URL, each with the answers it gives one after the other; the
-/// last one stays. What is not there answers 404.
-#[derive(Debug, Default)]
-pub(crate) struct Site {
-    answers: HashMap<String, VecDeque<Answer>>,
-    latency: Duration,
-}
-
-impl Site {
-    pub(crate) fn new() -> Self {
-        Site::default()
-    }
-
-    /// How long an answer takes that names no time of its own.
-    pub(crate) fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
-        self
-    }
-
-    pub(crate) fn on(mut self, url: &str, answer: Answer) -> Self {
-        self.answers
-            .entry(url.to_owned())
-            .or_default()
-            .push_back(answer);
-        self
-    }
-
-    pub(crate) fn then(self, url: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
-        answers
-            .into_iter()
-            .fold(self, |site, answer| site.on(url, answer))
-    }
-
-    /// Plain pages, `{prefix}{n}` for each number.
-    pub(crate) fn pages(self, prefix: &str, numbers: impl IntoIterator<Item = usize>) -> Self {
-        numbers.into_iter().fold(self, |site, n| {
-            site.on(&format!("{prefix}{n}"), Answer::ok())
-        })
-    }
-}
-
-impl World for Site {
-    fn answer(&mut self, request: &Request, _robots: bool, _at: Duration) -> Answer {
-        let mut answer = match self.answers.get_mut(request.url().as_str()) {
-            Some(answers) if answers.len() > 1 => answers.pop_front(),
-            Some(answers) => answers.front().cloned(),
-            None => None,
-        }
-        .unwrap_or_else(|| Answer::status(404));
-        if answer.latency.is_zero() {
-            answer.latency = self.latency;
-        }
-        answer
-    }
-}
-
-/// One request that was started.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Start {
-    pub(crate) at: Duration,
-    pub(crate) host: String,
-    pub(crate) url: String,
-    pub(crate) attempt: u32,
-    pub(crate) robots: bool,
-}
-
-/// The trace of a crawl.
-#[derive(Debug, Default)]
-pub(crate) struct Trace {
-    base: Option<Instant>,
-    pub(crate) starts: Vec<Start>,
-    pub(crate) ends: Vec<(Duration, String, Ending)>,
-    /// When the engine was asked, until when it said to wait, and for what.
-    pub(crate) waits: Vec<(Duration, Option<Duration>, Waiting)>,
-    pub(crate) peak: usize,
-    in_flight: usize,
-}
-
-impl Trace {
-    fn since(&self, at: Instant) -> Duration {
-        at - self.base.expect("set by the driver")
-    }
-
-    /// Starts whose URL contains `part`, in seconds.
-    pub(crate) fn seconds_of(&self, part: &str) -> Vec<f64> {
-        let of_part = self.starts.iter().filter(|start| start.url.contains(part));
-        of_part.map(|start| start.at.as_secs_f64()).collect()
-    }
-
-    /// Every start, in seconds.
-    pub(crate) fn seconds(&self) -> Vec<f64> {
-        self.seconds_of("")
-    }
-
-    /// Every start as `seconds url`.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.starts
-            .iter()
-            .map(|start| format!("{} {}", start.at.as_secs_f64(), start.url))
-            .collect()
-    }
-
-    pub(crate) fn urls(&self) -> Vec<&str> {
-        self.starts.iter().map(|start| start.url.as_str()).collect()
-    }
-
-    pub(crate) fn count(&self, part: &str) -> usize {
-        self.starts
-            .iter()
-            .filter(|start| start.url.contains(part))
-            .count()
-    }
-
-    /// The reasons for waiting, each once for a row of the same.
-    pub(crate) fn reasons(&self) -> Vec<String> {
-        let mut reasons: Vec<String> = self
-            .waits
-            .iter()
-            .map(|(_, _, waiting)| waiting.to_string())
-            .collect();
-        reasons.dedup();
-        reasons
-    }
-}
-
-impl Watch for Trace {
-    fn started(&mut self, at: Instant, job: &Job, request: &Request, _answer: &Answer) {
-        self.in_flight += 1;
-        self.peak = self.peak.max(self.in_flight);
-        self.starts.push(Start {
-            at: self.since(at),
-            host: uri::host_key(request.url()).into_owned(),
-            url: request.url().to_string(),
-            attempt: request.attempt(),
-            robots: matches!(job.kind(), Kind::Robots { .. }),
-        });
-    }
-
-    fn ended(&mut self, at: Instant, ended: &Ended<'_>, _engine: &Engine) {
-        self.in_flight -= 1;
-        if let Some(ending) = ended.ending {
-            self.ends.push((
-                self.since(at),
-                ended.request.url().to_string(),
-                ending.clone(),
-            ));
-        }
-    }
-
-    fn waited(&mut self, at: Instant, poll: &Poll, _free: usize, engine: &Engine) {
-        let until = match poll {
-            Poll::Wait(until, _) => Some(self.since(*until)),
-            _ => None,
-        };
-        let waiting = engine.stats(at).waiting.expect("a wait has a reason");
-        self.waits.push((self.since(at), until, waiting));
-    }
-}
-
-/// The rules by which a found URL becomes a candidate, as the crawler's own.
-#[derive(Debug, Clone)]
-pub(crate) struct Admit {
-    pub(crate) scope: Scope,
-    pub(crate) traps: TrapLimits,
-    pub(crate) max_depth: Option<u32>,
-}
-
-impl Admit {
-    pub(crate) fn candidate(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        let mut url = request.url().clone();
-        url.set_fragment(None);
-        let url = self.scope.clean(url);
-        let mut candidate = Candidate {
-            fingerprint: uri::fingerprint(request.method().as_str(), &url, request.body()),
-            purpose,
-            seed,
-            refusal: self.scope.refusal(&url).or_else(|| self.traps.check(&url)),
-            foreign_host: !self.scope.has_host(&url),
-            too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
-            variant_of: url.query().map(|_| {
-                let mut hasher = DefaultHasher::new();
-                url[..Position::AfterPath].hash(&mut hasher);
-                hasher.finish()
-            }),
-            request: request.with_url(url),
-        };
-        if seed {
-            candidate.refusal = None;
-        }
-        if purpose == Purpose::Sitemap {
-            candidate.foreign_host = false;
-            candidate.refusal = candidate
-                .refusal
-                .filter(|reason| *reason != SkipReason::Scope);
-            candidate.too_deep = false;
-        }
-        candidate
-    }
-
-    pub(crate) fn seed(&self, request: Request) -> Candidate {
-        let mut seed = self.candidate(request, Purpose::Page, true);
-        seed.too_deep = false;
-        seed
-    }
-}
 
 /// A job in flight.
 struct Flight {
@@ -447,9 +89,7 @@ impl Driver<Site, Trace> {
 
     /// Runs, and says how it went.
     pub(crate) fn run(&mut self) -> Stats {
-        let base = self.base;
-        self.watch.base = Some(base);
-        self.watch.in_flight = 0;
+        self.watch.begin(self.base);
         self.drive()
     }
 }
@@ -815,21 +455,6 @@ impl<W: World, S: Watch> Driver<W, S> {
             note: None,
         })
     }
-}
-
-/// The request that follows a redirect.
-fn hop(from: &Request, status: u16, target: Url) -> Request {
-    let mut hops = from.hops().to_vec();
-    hops.push(Hop {
-        url: from.url().clone(),
-        status,
-    });
-    Request::new(from.method(), target)
-        .with_tag(from.tag().clone())
-        .with_priority(from.priority())
-        .with_depth(from.depth())
-        .with_referrer(from.referrer().cloned())
-        .with_hops(hops)
 }
 
 enum Asked {
