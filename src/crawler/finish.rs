@@ -249,19 +249,10 @@ impl Engine {
             mut entry,
             ..
         } = flight;
-        self.counts.retried += 1;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
         self.reopen(host, now);
         entry.attempt += 1;
-        let not_before = now + delay;
-        if self.options.journal == Keeping::Everything {
-            self.journal.push(Change::Retried {
-                fingerprint: entry.fingerprint,
-                attempt: entry.attempt,
-                not_before,
-            });
-        }
         let homeless = Homeless {
             origin,
             host,
@@ -271,6 +262,15 @@ impl Engine {
         if self.tags.is_aborted(tag) {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
+        }
+        self.counts.retried += 1;
+        let not_before = now + delay;
+        if self.options.journal == Keeping::Everything {
+            self.journal.push(Change::Retried {
+                fingerprint: homeless.entry.fingerprint,
+                attempt: homeless.entry.attempt,
+                not_before,
+            });
         }
         self.put_off(homeless, not_before, now);
         Ending::Retrying { delay }
