@@ -269,19 +269,22 @@ mod tests {
         }
     }
 
+    /// A value that the key takes.
+    fn sample(key: &str) -> &'static str {
+        match key {
+            "fetch.user_agent" => "us",
+            _ => "1",
+        }
+    }
+
     #[test]
     fn an_option_with_a_value_names_a_key_that_there_is() {
         for option in COMMANDS.iter().flat_map(Spec::options) {
             if option.value.is_none() || option.key.is_empty() {
                 continue;
             }
-            // A number for most keys, a name for the others.
-            let value = match option.key {
-                "fetch.user_agent" => "name",
-                _ => "1",
-            };
             let settings = crate::config::Source::text("crawl.seeds = [\"http://a.test/\"]")
-                .option(option.dashed, option.key, value)
+                .option(option.dashed, option.key, sample(option.key))
                 .read()
                 .unwrap_or_else(|error| panic!("{error}"));
             let origin = crate::config::Origin::CommandLine(option.dashed);

@@ -62,7 +62,11 @@ impl Settings {
             .timeout(fetch.timeout)
             .http(self.http())
             .page_text(self.output.fields.contains(PageField::Text))
-            .handler(PageHandler::new(self.output.fields.clone(), crawl.follow));
+            .handler(PageHandler::new(
+                self.output.fields.clone(),
+                crawl.follow,
+                self.robots,
+            ));
         if let Some(depth) = crawl.max_depth {
             builder = builder.max_depth(depth);
         }

@@ -24,6 +24,18 @@ use crate::politeness::{Breaker, HostId, HostTable, Limiter, Pacer, Pauses, Verd
 use crate::request::Request;
 use crate::uri;
 
+/// Which changes an engine keeps for a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keeping {
+    /// None.
+    #[default]
+    Nothing,
+    /// How URLs ended, with their records.
+    Ends,
+    /// All: a later run can go on from them.
+    Everything,
+}
+
 /// What the engine is told besides the policy.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
@@ -35,8 +47,8 @@ pub struct EngineOptions {
     pub seeds_widen_scope: bool,
     /// The most queries that one path may be asked with.
     pub max_query_variants: u32,
-    /// Whether changes are kept for a ledger.
-    pub journal: bool,
+    /// Which changes are kept for a ledger.
+    pub journal: Keeping,
     /// Where chance begins.
     pub seed: u64,
 }
@@ -48,7 +60,7 @@ impl Default for EngineOptions {
             obey_robots: true,
             seeds_widen_scope: true,
             max_query_variants: u32::MAX,
-            journal: false,
+            journal: Keeping::Nothing,
             seed: 0,
         }
     }
@@ -85,6 +97,9 @@ pub struct Engine {
     /// URLs beyond the depth limit, in case a shorter way to them is found.
     pub(super) deep: HashMap<u64, Homeless>,
     pub(super) seen: Seen,
+    /// URLs that were asked for once more in this run, since a redirect back to
+    /// them set a cookie.
+    pub(super) asked_again: HashSet<u64>,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -126,6 +141,7 @@ impl Engine {
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),
+            asked_again: HashSet::new(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -170,6 +186,7 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
+        self.asked_again.clear();
         // Retries are counted within a run.
         self.schedule.update(|entry| entry.attempt = 1);
         self.delayed.update(|homeless| homeless.entry.attempt = 1);
@@ -200,7 +217,8 @@ impl Engine {
     /// step, so that it is queued once however many find it.
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
         let fingerprint = candidate.fingerprint;
-        if self.seen.contains(fingerprint) {
+        let again = candidate.request.again() && self.asked_again.insert(fingerprint);
+        if self.seen.contains(fingerprint) && !again {
             return self.found_again(&candidate, now);
         }
         self.seen.claim(fingerprint);
@@ -210,14 +228,15 @@ impl Engine {
             if reason == SkipReason::Depth {
                 self.hold_deep(&candidate);
             }
-            if self.options.journal {
+            if self.options.journal >= Keeping::Ends {
                 self.journal
                     .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
             return Admission::Skipped(reason);
         }
         if let Some(path) = candidate.variant_of {
-            self.variants.count(path, self.options.max_query_variants);
+            let limit = self.options.max_query_variants;
+            self.variants.count_named(path, limit, candidate.url());
         }
         self.admit(candidate, now);
         Admission::Queued
@@ -307,7 +326,7 @@ impl Engine {
         let homeless = self.settle(&candidate);
         self.counts.queued += 1;
         self.enqueue(homeless, now);
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             self.journal
                 .push(Change::Queued(Box::new(queued(candidate))));
         }
@@ -434,7 +453,7 @@ impl Engine {
     }
 
     pub(super) fn journal_skip(&mut self, homeless: &Homeless, reason: SkipReason) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = homeless.entry.kind.purpose() else {
@@ -450,6 +469,7 @@ impl Engine {
             attempts: homeless.entry.attempt - 1,
             to: None,
             message: None,
+            referrer: None,
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),

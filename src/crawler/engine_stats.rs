@@ -15,6 +15,9 @@ use crate::ledger::{Change, Totals};
 use crate::politeness::{Host, Trip};
 use crate::request::Request;
 
+/// How many paths with many queries are named at the end of a run.
+const PATHS_NAMED: usize = 10;
+
 impl Engine {
     /// Whether the run is stopping.
     #[must_use]
@@ -151,6 +154,8 @@ impl Engine {
         self.why = None;
         let mut stats = self.stats(now);
         stats.parked = self.parked();
+        let many = self.variants.many().into_iter().take(PATHS_NAMED);
+        stats.many_queries = many.map(|(path, count)| (path.to_owned(), count)).collect();
         stats.unmatched_host_rules = self
             .policy
             .hosts

@@ -64,6 +64,10 @@ impl Engine {
         }
         self.counts.discovered += 1;
         self.counts.queued += 1;
+        if let Some(path) = candidate.variant_of {
+            let limit = self.options.max_query_variants;
+            self.variants.count_named(path, limit, candidate.url());
+        }
         let homeless = self.settle(candidate);
         match not_before.filter(|at| *at > now) {
             Some(at) => self.delayed.push(at, homeless),
