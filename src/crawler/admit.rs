@@ -71,24 +71,22 @@ impl Admit {
     }
 
     fn candidate(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        let mut url = request.url().clone();
-        url.set_fragment(None);
-        let url = self.scope.clean(url);
-        let refusal = self.scope.refusal(&url).or_else(|| self.traps.check(&url));
-        let body = request.body();
+        let mut request = request.with_clean_url(|url| self.scope.clean(url));
+        let fingerprint = request.fingerprint();
+        let url = request.url();
         Candidate {
-            fingerprint: uri::fingerprint(request.method().as_str(), &url, body),
+            fingerprint,
             purpose,
             seed,
-            refusal,
-            foreign_host: !self.scope.has_host(&url),
+            refusal: self.scope.refusal(url).or_else(|| self.traps.check(url)),
+            foreign_host: !self.scope.has_host(url),
             too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
             variant_of: url.query().map(|_| {
                 let mut hasher = DefaultHasher::new();
                 url[..Position::AfterPath].hash(&mut hasher);
                 hasher.finish()
             }),
-            request: request.with_url(url),
+            request,
         }
     }
 }
