@@ -1,4 +1,4 @@
-//! Canter: a polite web crawler for programs that do not use async.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -76,6 +76,17 @@ pub enum RetryAfterScope {
 
 /// Settings for hosts whose name matches. Its `Debug` form hides the values of
 /// the headers, which may be credentials.
+///
+/// ```
+/// use canter::{HostRule, Policy};
+/// use std::time::Duration;
+/// let mut rule = HostRule::new("*.example.org");
+/// rule.delay = Some(Duration::from_secs(5));
+/// let policy = Policy::builder().host(rule).build()?;
+/// assert!(policy.host_rule("slow.example.org").is_some());
+/// assert!(policy.host_rule("example.org").is_none());
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct HostRule {
@@ -85,7 +96,9 @@ pub struct HostRule {
     pub delay: Option<Duration>,
     /// Requests in flight, instead of the policy's.
     pub concurrency: Option<usize>,
-    /// Headers sent to these hosts.
+    /// Headers sent to these hosts. A crawl sends them to the origins of its
+    /// seeds, to the usual port with https, and to that of http on hosts that
+    /// no seed lies on; so a redirect to another port does not get them.
     pub headers: Vec<(String, String)>,
 }
 

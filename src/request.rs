@@ -138,6 +138,8 @@ pub struct Request {
     attempt: u32,
     referrer: Option<Arc<str>>,
     hops: Vec<Hop>,
+    cookie_set: bool,
+    again: bool,
     body_limit: Option<BodyLimit>,
     /// The fingerprint, once somebody has asked for it.
     fingerprint: Option<u64>,
@@ -158,6 +160,8 @@ impl Request {
             attempt: 1,
             referrer: None,
             hops: Vec::new(),
+            cookie_set: false,
+            again: false,
             body_limit: None,
             fingerprint: None,
         }
@@ -266,6 +270,19 @@ impl Request {
         self
     }
 
+    /// Says that a redirect led back to it which set a cookie: it may answer
+    /// otherwise now, and is to be asked for once more.
+    pub(crate) fn with_again(mut self, again: bool) -> Self {
+        self.again = again;
+        self
+    }
+
+    /// Says whether one of the redirects that led here set a cookie.
+    pub(crate) fn with_cookie_set(mut self, set: bool) -> Self {
+        self.cookie_set = set;
+        self
+    }
+
     /// Limits the body otherwise than the fetcher's own setting.
     #[must_use]
     pub fn with_body_limit(mut self, limit: BodyLimit) -> Self {
@@ -331,6 +348,16 @@ impl Request {
     #[must_use]
     pub fn hops(&self) -> &[Hop] {
         &self.hops
+    }
+
+    /// Whether it is to be asked for once more, although it was before.
+    pub(crate) fn again(&self) -> bool {
+        self.again
+    }
+
+    /// Whether one of the redirects that led here set a cookie.
+    pub(crate) fn cookie_set(&self) -> bool {
+        self.cookie_set
     }
 
     /// The URL that was asked for before any redirect.

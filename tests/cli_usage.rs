@@ -1,6 +1,8 @@
 //! The program says what is wrong in one line with a hint, exits with the codes
 //! of its documentation, and shows what a configuration means.
 
+#![cfg(feature = "cli")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

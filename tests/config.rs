@@ -78,7 +78,7 @@ fn the_defaults_are_those_of_the_documentation() {
     assert_eq!(policy.deadline, None);
     assert_eq!(settings.crawl.max_depth, Some(20));
     assert!(settings.crawl.follow);
-    assert_eq!(settings.crawl.sitemaps, Sitemaps::Discover);
+    assert_eq!(settings.crawl.sitemaps, Sitemaps::Off);
     assert_eq!(settings.crawl.order, Order::Fifo);
     assert_eq!(settings.crawl.revisit, Duration::ZERO);
     assert!(settings.scope.hosts.is_empty());
@@ -108,6 +108,7 @@ follow = false
 sitemaps = ["https://example.com/map.xml"]
 max_depth = "none"
 revisit = "7d"
+dedup = false
 order = "best_first"
 
 [scope]
@@ -195,6 +196,7 @@ dir = "state"
     assert!(matches!(&crawl.sitemaps, Sitemaps::List(urls) if urls.len() == 1));
     assert_eq!(crawl.max_depth, None);
     assert_eq!(crawl.revisit, Duration::from_secs(7 * 86_400));
+    assert!(!crawl.dedup);
     assert_eq!(crawl.order, Order::BestFirst);
     assert_eq!(
         settings.scope.hosts,

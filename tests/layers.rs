@@ -151,8 +151,18 @@ fn the_pure_core_has_no_clock_no_sleep_and_no_input_or_output() {
         sources(Path::new(part), &mut files);
     }
     files.extend(
-        ["engine", "poll", "finish", "origins", "tags", "job"]
-            .map(|name| PathBuf::from(format!("src/crawler/{name}.rs"))),
+        [
+            "engine",
+            "engine_stats",
+            "finish",
+            "finish_robots",
+            "job",
+            "origins",
+            "poll",
+            "restore",
+            "tags",
+        ]
+        .map(|name| PathBuf::from(format!("src/crawler/{name}.rs"))),
     );
     for file in files {
         let code = code(&fs::read_to_string(&file).expect("a source"));

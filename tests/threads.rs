@@ -320,3 +320,30 @@ fn a_crawl_that_hit_a_bound_goes_on_in_the_next_run() {
         assert_eq!(site.asked.load(Ordering::SeqCst), 9, "no page twice");
     });
 }
+
+#[test]
+fn without_dedup_a_page_is_fetched_as_often_as_it_is_found() {
+    watched("dedup", || {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let site = canter::fetch::MockSite::new().otherwise(move |request| {
+            let page = request.url().path() != "/robots.txt";
+            counted.fetch_add(usize::from(page), Ordering::SeqCst);
+            page.then(|| canter::fetch::Answer::new().html("<a href=/a>a</a><a href=/b>b</a>"))
+        });
+        let stats = Crawler::builder()
+            .seed("http://a.test/")
+            .max_depth(3)
+            .dedup(false)
+            .policy(policy(4).build().expect("valid"))
+            .fetcher(site)
+            .handler(follow)
+            .build()
+            .expect("a crawl")
+            .run()
+            .expect("a run");
+        assert_eq!(stats.succeeded, 1 + 2 + 4 + 8);
+        assert_eq!(asked.load(Ordering::SeqCst), 15);
+        assert!(stats.adds_up(), "{stats:?}");
+    });
+}

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use lexopt::{Arg, Parser};
 
 use super::help::{COMMANDS, Opt, Spec};
+use super::status::StatusArgs;
 use crate::config::suggest::nearest;
 use crate::config::{ConfigError, Source};
 
@@ -19,6 +20,12 @@ pub(super) enum Command {
     Run(RunArgs),
     /// `check`.
     Check(Given),
+    /// `status`.
+    Status(Given, StatusArgs),
+    /// `robots`.
+    Robots(Given),
+    /// `sitemap`, with `--json` or without.
+    Sitemap(Given, bool),
     /// The help of one command, or of all.
     Help(Option<&'static Spec>),
     /// The program's version.
@@ -192,6 +199,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     let see = format!("see `canter help {}`", spec.name);
     let fail = |error: lexopt::Error| UsageError::new(error.to_string(), see.clone());
     let mut args = RunArgs::default();
+    let mut look = StatusArgs::default();
     let mut words: Vec<OsString> = Vec::new();
     while let Some(arg) = parser.next().map_err(fail)? {
         let option: &'static Opt = match arg {
@@ -228,6 +236,8 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
         }
         match option.long {
             "help" => return Ok(Command::Help(Some(spec))),
+            "failed" => look.failed = true,
+            "json" => look.json = true,
             "fresh" => args.fresh = true,
             "dry-run" => args.dry_run = true,
             "quiet" => args.quiet = true,
@@ -242,10 +252,17 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
             };
             args.given.urls.push(url);
         }
+        let what = spec.wants();
         if args.given.urls.is_empty() {
             return Err(UsageError::new(
-                format!("`canter {}` needs a URL", spec.name),
+                format!("`canter {}` needs {what}", spec.name),
                 see,
+            ));
+        }
+        if let (false, Some(more)) = (spec.takes_many(), args.given.urls.get(1)) {
+            return Err(UsageError::new(
+                format!("unexpected argument {more:?}"),
+                format!("`canter {}` takes {what}", spec.name),
             ));
         }
     } else {
@@ -272,6 +289,9 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     }
     Ok(match spec.name {
         "check" => Command::Check(args.given),
+        "status" => Command::Status(args.given, look),
+        "robots" => Command::Robots(args.given),
+        "sitemap" => Command::Sitemap(args.given, look.json),
         _ => Command::Run(args),
     })
 }

@@ -3,6 +3,11 @@
 
 use std::process::ExitCode;
 
+use super::signal;
+use crate::crawler::RunEnd;
+use crate::error::{Error, ErrorKind};
+use crate::ledger::Fault;
+
 /// How a run of the program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -45,6 +50,34 @@ impl Exit {
         }
     }
 
+    /// How the program ends after a run that ended so; `signal` is the one that
+    /// stopped it, if one did.
+    pub(crate) fn of_end(end: Option<RunEnd>, signal: Option<u8>) -> Exit {
+        match end {
+            Some(RunEnd::Complete) => Exit::Complete,
+            Some(RunEnd::Bound(_)) => Exit::Bound,
+            Some(RunEnd::Refused(_) | RunEnd::HostsParked) => Exit::Refused,
+            Some(RunEnd::Nothing) => Exit::Nothing,
+            // Nothing but a signal stops this program's crawls.
+            Some(RunEnd::Stopped) => Exit::Signal(signal.unwrap_or(signal::TERM)),
+            Some(RunEnd::Error) | None => Exit::Failure,
+        }
+    }
+
+    /// How the program ends after an error. When the reader of the records has
+    /// gone, it ends like other programs on a pipe: as if by SIGPIPE.
+    pub(crate) fn of_error(error: &Error) -> Exit {
+        match Fault::of(error) {
+            Some(Fault::Held(_)) => Exit::Locked,
+            Some(
+                Fault::Damaged(_) | Fault::Foreign(_) | Fault::Newer(_) | Fault::OutputLost(_),
+            ) => Exit::State,
+            Some(fault) if fault.is_closed_pipe() => Exit::Signal(signal::PIPE),
+            None if error.kind() == ErrorKind::Invalid => Exit::Usage,
+            _ => Exit::Failure,
+        }
+    }
+
     /// The stable word of the summary.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -66,7 +99,26 @@ impl From<Exit> for ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+
+    fn of(fault: Fault) -> Exit {
+        let error = Error::new(ErrorKind::Output).with_message("cannot write x");
+        Exit::of_error(&error.with_source(fault))
+    }
+
+    #[test]
+    fn errors_have_the_code_of_what_is_wrong() {
+        assert_eq!(of(Fault::Held("x".into())), Exit::Locked);
+        assert_eq!(of(Fault::Damaged("x".into())), Exit::State);
+        assert_eq!(of(Fault::OutputLost("x".into())), Exit::State);
+        let io = |kind: io::ErrorKind| Fault::Io(kind.into());
+        assert_eq!(of(io(io::ErrorKind::StorageFull)), Exit::Failure);
+        assert_eq!(of(io(io::ErrorKind::BrokenPipe)).code(), 141);
+        assert_eq!(Exit::of_error(&Error::invalid("x")), Exit::Usage);
+        assert_eq!(Exit::of_error(&Error::worker("x")), Exit::Failure);
+    }
 
     #[test]
     fn the_codes_are_those_of_the_documentation() {

@@ -30,6 +30,19 @@ pub(super) struct Spec {
 }
 
 impl Spec {
+    /// Whether it takes several arguments.
+    pub(super) fn takes_many(&self) -> bool {
+        self.arguments.ends_with("...")
+    }
+
+    /// What it takes, in words.
+    pub(super) fn wants(&self) -> &'static str {
+        match self.arguments {
+            "URL|FILE" => "a URL or a file",
+            _ => "a URL",
+        }
+    }
+
     /// Every option of the command.
     pub(super) fn options(&self) -> impl Iterator<Item = &'static Opt> + use<> {
         self.groups.iter().flat_map(|group| group.iter())
@@ -77,6 +90,24 @@ const CRAWL_SETTINGS: &[Opt] = &[
         "requests in flight at once"),
 ];
 
+const ASK: &[Opt] = &[
+    opt!("agent"; "NAME" -> "fetch.user_agent";
+        "ask as NAME: a product token, or a whole User-Agent"),
+    opt!("rate"; "N" -> "policy.max_requests_per_minute";
+        "start at most N requests a minute, or \"none\" for no bound"),
+    opt!("set"; "KEY=VALUE" -> "";
+        "set any key, such as fetch.timeout=10; may be repeated"),
+];
+
+const ASK_MANY: &[Opt] = &[
+    opt!("max-requests"; "N" -> "policy.max_requests";
+        "send at most N requests"),
+    opt!("deadline"; "TIME" -> "policy.deadline";
+        "start no request after this time, such as 10m"),
+];
+
+const JSON: &[Opt] = &[opt!("json"; "JSON, for machines")];
+
 const DRY_RUN: &[Opt] = &[opt!("dry-run"; "say what would be done, and send nothing")];
 
 const FRESH: &[Opt] = &[opt!("fresh"; "forget what earlier runs kept, and begin anew")];
@@ -84,6 +115,11 @@ const FRESH: &[Opt] = &[opt!("fresh"; "forget what earlier runs kept, and begin 
 const TALK: &[Opt] = &[
     opt!("quiet", 'q'; "no progress line; the summary at the end stays"),
     opt!("verbose", 'v'; "log what happens; twice for every detail"),
+];
+
+const LOOK: &[Opt] = &[
+    opt!("failed"; "list the URLs that failed, and why"),
+    opt!("json"; "JSON, for machines"),
 ];
 
 const HELP: &[Opt] = &[opt!("help", 'h'; "show this help")];
@@ -105,7 +141,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         takes_urls: true,
         about: "crawl from some URLs, records to standard output",
         more: "One line of JSON for each page. Nothing is kept between runs.\n\
-               \"-\" reads further URLs from standard input, one a line.",
+               \"-\" reads further URLs from standard input, one a line. When nobody reads the\n\
+               records any more (canter crawl URL | head), the crawl ends, with code 141.",
         groups: &[CRAWL_SETTINGS, SETTINGS, DRY_RUN, TALK, HELP],
     },
     Spec {
@@ -116,6 +153,34 @@ pub(super) const COMMANDS: &[Spec] = &[
         more: "Shows every value and where it comes from, how each host is treated, and the\n\
                least time that a crawl takes. Nothing is requested and nothing written.",
         groups: &[SETTINGS, HELP],
+    },
+    Spec {
+        name: "status",
+        arguments: "CONFIG",
+        takes_urls: false,
+        about: "show what the state of a crawl holds",
+        more: "Needs no lock: it can be asked while a run goes on, and tells what was true at\n\
+               the last checkpoint.",
+        groups: &[LOOK, HELP],
+    },
+    Spec {
+        name: "robots",
+        arguments: "URL",
+        takes_urls: true,
+        about: "say whether a URL may be fetched, and which line decides",
+        more: "Asks for the robots.txt of the URL's site, and for nothing else. Ends with 0 if the\n\
+               URL may be fetched, with 5 if it may not or nobody can tell.",
+        groups: &[ASK, HELP],
+    },
+    Spec {
+        name: "sitemap",
+        arguments: "URL|FILE",
+        takes_urls: true,
+        about: "list the URLs of a sitemap, an index or a feed",
+        more: "The sitemaps that an index lists are read too, one after the other; those that an\n\
+               index in a file lists are only listed. \"-\" is standard input. robots.txt is not\n\
+               asked for: what is read was named. Ends with 5 if nothing could be read.",
+        groups: &[ASK, ASK_MANY, JSON, HELP],
     },
 ];
 
@@ -204,6 +269,14 @@ mod tests {
         }
     }
 
+    /// A value that the key takes.
+    fn sample(key: &str) -> &'static str {
+        match key {
+            "fetch.user_agent" => "us",
+            _ => "1",
+        }
+    }
+
     #[test]
     fn an_option_with_a_value_names_a_key_that_there_is() {
         for option in COMMANDS.iter().flat_map(Spec::options) {
@@ -211,7 +284,7 @@ mod tests {
                 continue;
             }
             let settings = crate::config::Source::text("crawl.seeds = [\"http://a.test/\"]")
-                .option(option.dashed, option.key, "1")
+                .option(option.dashed, option.key, sample(option.key))
                 .read()
                 .unwrap_or_else(|error| panic!("{error}"));
             let origin = crate::config::Origin::CommandLine(option.dashed);

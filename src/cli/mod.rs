@@ -4,26 +4,28 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args`, `help` | the command line, and the one table of its options |
+//! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
-//! | `run` | `canter run` and `canter crawl` |
+//! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
+//! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
 mod args;
+mod asker;
 mod check;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod exit;
 mod help;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod logger;
 mod pace;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod progress;
+mod robots;
 mod run;
 mod seeds;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
 mod signal;
-#[allow(dead_code, reason = "used once the crawl is joined to it")]
+mod sitemap;
+mod status;
+mod summary;
 mod term;
 
 use std::io::{self, Write as _};
@@ -52,6 +54,11 @@ fn dispatch(command: Command) -> Exit {
         Command::Help(Some(spec)) => print(&help::of(spec)),
         Command::Version => print(&help::version()),
         Command::Check(given) => check::check(given.source().and_then(crate::config::Source::read)),
+        Command::Status(given, look) => {
+            status::status(given.source().and_then(crate::config::Source::read), &look)
+        }
+        Command::Robots(given) => robots::robots(&given),
+        Command::Sitemap(given, json) => sitemap::sitemap(&given, json),
         Command::Run(args) => run::run(&args),
     }
 }

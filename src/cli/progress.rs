@@ -1,5 +1,5 @@
-//! [`Progress`]: one line on a terminal while a crawl runs, and the line that
-//! sums it up. A thread of its own looks at the crawl from time to time; the
+//! [`Progress`]: one line on a terminal while a crawl runs, and in the log what
+//! it waits for. A thread of its own looks at the crawl from time to time; the
 //! crawl never waits for it.
 
 use std::fmt::Write as _;
@@ -8,55 +8,54 @@ use std::time::Duration;
 
 use crossbeam::channel::{self, RecvTimeoutError, Sender};
 
-use super::exit::Exit;
 use super::term::{self, STDERR, sanitize};
 use crate::config::{show_duration, units};
+use crate::crawler::{Stats, StatsHandle, Waiting};
 
 /// How often the line is drawn: often enough to be alive, seldom enough to
 /// cost nothing.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// What a crawl has done so far.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Snapshot {
-    /// Requests sent, of every kind.
-    pub(super) requests: u64,
-    /// URLs that are done.
-    pub(super) done: u64,
-    /// URLs that failed for good.
-    pub(super) failed: u64,
-    /// URLs that were skipped, for whatever reason.
-    pub(super) skipped: u64,
-    /// URLs that redirected elsewhere.
-    pub(super) redirected: u64,
-    /// URLs that wait for their turn.
-    pub(super) pending: u64,
-    /// Requests on the wire.
-    pub(super) in_flight: u64,
-    /// Bytes of bodies.
-    pub(super) bytes: u64,
-    /// How long the run has lasted.
-    pub(super) elapsed: Duration,
-    /// What the next start waits for.
-    pub(super) waiting: Option<String>,
+/// What is shown while a crawl runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    /// Whether the line is drawn.
+    pub(super) draw: bool,
+    /// The most requests a minute, if that is bounded.
+    pub(super) per_minute: Option<f64>,
 }
 
-/// The progress line, drawn until it is dropped.
+/// The progress line, drawn until it is dropped; and what the next start waits
+/// for, logged whenever it changes.
 pub(super) struct Progress {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Draws what `look` sees, now and again.
-    pub(super) fn start(look: impl Fn() -> Snapshot + Send + 'static) -> Self {
+    /// Looks at the crawl now and again, if anybody wants to know.
+    pub(super) fn start(view: View, stats: StatsHandle) -> Self {
         let (stop, stopped) = channel::bounded(0);
+        let logs = log::log_enabled!(log::Level::Info);
+        if !view.draw && !logs {
+            return Progress {
+                stop: None,
+                thread: None,
+            };
+        }
         let width = term::width();
+        let mut waiting = None;
         let thread = thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
-                    STDERR.show(&shorten(&line(&look()), width));
+                    let now = stats.stats();
+                    if logs && let Some(change) = changed(&mut waiting, &now) {
+                        log::info!("waiting for {change}");
+                    }
+                    if view.draw {
+                        STDERR.show(&shorten(&line(&now, view.per_minute), width));
+                    }
                 }
             })
             // Without the thread the crawl runs as well, only unseen.
@@ -78,12 +77,23 @@ impl Drop for Progress {
     }
 }
 
+/// What is waited for, if it is not what was waited for last. A start in
+/// between does not make the same thing a change.
+fn changed<'a>(last: &mut Option<Waiting>, now: &'a Stats) -> Option<&'a Waiting> {
+    let waiting = now.waiting.as_ref()?;
+    if last.as_ref() == Some(waiting) {
+        return None;
+    }
+    *last = Some(waiting.clone());
+    Some(waiting)
+}
+
 /// The progress line, most telling part first.
-fn line(now: &Snapshot) -> String {
+fn line(now: &Stats, per_minute: Option<f64>) -> String {
     let mut out = format!(
         "{} done, {} queued, {} in flight",
-        grouped(now.done),
-        grouped(now.pending),
+        grouped(now.succeeded),
+        grouped(now.queued),
         grouped(now.in_flight)
     );
     if now.failed > 0 {
@@ -92,43 +102,16 @@ fn line(now: &Snapshot) -> String {
     let minutes = now.elapsed.as_secs_f64() / 60.0;
     if now.elapsed >= Duration::from_secs(1) {
         let rate = (now.requests as f64 / minutes).round() as u64;
-        let _ = write!(out, ", {} requests a minute", grouped(rate));
+        let _ = write!(out, ", {}", grouped(rate));
+        if let Some(bound) = per_minute {
+            let _ = write!(out, " of {}", grouped(bound.round() as u64));
+        }
+        out.push_str(" requests a minute");
     }
     let _ = write!(out, ", {}", whole_seconds(now.elapsed));
     if let Some(waiting) = &now.waiting {
-        let _ = write!(out, ", waiting for {}", sanitize(waiting));
+        let _ = write!(out, ", waiting for {}", sanitize(&waiting.to_string()));
     }
-    out
-}
-
-/// One line on how a run ended.
-pub(super) fn summary(exit: Exit, end: &Snapshot) -> String {
-    let how = match exit {
-        Exit::Complete => "complete",
-        Exit::Bound => "a bound was reached, the rest is pending",
-        Exit::Refused => "stopped, since the site refuses",
-        Exit::Nothing => "nothing could be fetched",
-        Exit::Signal(_) => "interrupted, the rest is pending",
-        Exit::Failure | Exit::Usage | Exit::Locked | Exit::State => "ended by an error",
-    };
-    let mut out = format!("canter: {how}: {} done", grouped(end.done));
-    for (count, what) in [
-        (end.failed, "failed"),
-        (end.redirected, "redirected"),
-        (end.skipped, "skipped"),
-        (end.pending, "pending"),
-    ] {
-        if count > 0 {
-            let _ = write!(out, ", {} {what}", grouped(count));
-        }
-    }
-    let _ = write!(
-        out,
-        "; {} requests, {} in {}",
-        grouped(end.requests),
-        rounded_size(end.bytes),
-        whole_seconds(end.elapsed)
-    );
     out
 }
 
@@ -143,7 +126,7 @@ fn shorten(line: &str, width: usize) -> String {
     out
 }
 
-fn whole_seconds(duration: Duration) -> String {
+pub(super) fn whole_seconds(duration: Duration) -> String {
     show_duration(if duration < Duration::from_secs(1) {
         Duration::from_millis(duration.as_millis() as u64)
     } else {
@@ -152,7 +135,7 @@ fn whole_seconds(duration: Duration) -> String {
 }
 
 /// A size with one digit behind the point: `45.2 MiB`.
-fn rounded_size(bytes: u64) -> String {
+pub(super) fn rounded_size(bytes: u64) -> String {
     for (unit, size) in [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
         if bytes >= size {
             return format!("{:.1} {unit}", bytes as f64 / size as f64);
@@ -178,37 +161,56 @@ pub(super) fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn snapshot() -> Snapshot {
-        Snapshot {
+    fn stats() -> Stats {
+        Stats {
             requests: 1_300,
-            done: 1_234,
+            succeeded: 1_234,
             failed: 3,
             skipped: 20,
-            redirected: 0,
-            pending: 56,
+            queued: 56,
             in_flight: 4,
-            bytes: 47_395_635,
             elapsed: Duration::from_millis(1_263_500),
-            waiting: Some("rate".to_owned()),
+            waiting: Some(Waiting::Rate),
+            ..Stats::default()
         }
     }
 
     #[test]
     fn the_line_says_how_far_how_fast_and_what_it_waits_for() {
         assert_eq!(
-            line(&snapshot()),
-            "1,234 done, 56 queued, 4 in flight, 3 failed, 62 requests a minute, 21m 3s, \
+            line(&stats(), Some(60.0)),
+            "1,234 done, 56 queued, 4 in flight, 3 failed, 62 of 60 requests a minute, 21m 3s, \
              waiting for rate"
         );
         assert_eq!(
-            line(&Snapshot::default()),
+            line(&Stats::default(), None),
             "0 done, 0 queued, 0 in flight, 0s"
         );
     }
 
     #[test]
+    fn each_change_of_what_is_waited_for_is_told_once() {
+        let mut last = None;
+        let mut told = |waiting: Option<Waiting>| {
+            let now = Stats {
+                waiting,
+                ..Stats::default()
+            };
+            changed(&mut last, &now).map(ToString::to_string)
+        };
+        let gap = || Some(Waiting::HostGap("a.test".into()));
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some(Waiting::Rate)).as_deref(), Some("rate"));
+        assert_eq!(told(Some(Waiting::Rate)), None);
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some(Waiting::Rate)), None);
+        assert_eq!(told(gap()).as_deref(), Some("gap of a.test"));
+        assert_eq!(told(Some(Waiting::Rate)).as_deref(), Some("rate"));
+    }
+
+    #[test]
     fn a_line_never_passes_the_width() {
-        let line = line(&snapshot());
+        let line = line(&stats(), None);
         for width in 0..120 {
             let short = shorten(&line, width);
             assert!(short.chars().count() <= width, "{width}: {short}");
@@ -216,19 +218,6 @@ mod tests {
         }
         assert_eq!(shorten("abcdef", 5), "abc..");
         assert_eq!(shorten("abcde", 5), "abcde");
-    }
-
-    #[test]
-    fn the_summary_is_one_line_with_the_counts_that_are_not_zero() {
-        assert_eq!(
-            summary(Exit::Bound, &snapshot()),
-            "canter: a bound was reached, the rest is pending: 1,234 done, 3 failed, 20 skipped, \
-             56 pending; 1,300 requests, 45.2 MiB in 21m 3s"
-        );
-        assert_eq!(
-            summary(Exit::Complete, &Snapshot::default()),
-            "canter: complete: 0 done; 0 requests, 0 B in 0s"
-        );
     }
 
     #[test]

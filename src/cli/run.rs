@@ -1,9 +1,18 @@
-//! `canter run` and `canter crawl`: a configuration made a crawl.
+//! `canter run` and `canter crawl`: a configuration made a crawl, watched and
+//! listened for while it runs, and summed up at its end.
+
+use std::io::{self, IsTerminal as _};
+use std::time::SystemTime;
 
 use super::args::RunArgs;
 use super::exit::Exit;
-use super::{check, complain};
-use crate::config::Source;
+use super::progress::{Progress, View};
+use super::signal::{self, Signals};
+use super::summary::Summary;
+use super::{check, complain, logger};
+use crate::config::{Settings, Source};
+use crate::crawler::{Crawler, StatsHandle};
+use crate::error::{Error, Result};
 
 /// Runs a crawl to its end.
 pub(super) fn run(args: &RunArgs) -> Exit {
@@ -11,10 +20,99 @@ pub(super) fn run(args: &RunArgs) -> Exit {
     if args.dry_run {
         return check::check(settings);
     }
-    if let Err(error) = settings {
-        complain(&error.to_string());
-        return Exit::Usage;
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Usage;
+        }
+    };
+    logger::start(args.verbose);
+    match crawl(&settings, args) {
+        Ok(exit) => exit,
+        // Nothing has begun: one line says it all.
+        Err(error) => {
+            let exit = Exit::of_error(&error);
+            if exit != Exit::Signal(signal::PIPE) {
+                complain(&error.to_string());
+            }
+            exit
+        }
     }
-    complain("canter: this build checks configurations only");
-    Exit::Failure
+}
+
+/// Runs it, and tells how it ended once it has begun.
+fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
+    let crawler = settings.crawler()?.fresh(args.fresh).build()?;
+    let stop = crawler.stop_handle();
+    let at_once = stop.clone();
+    let signals = signal::listen(move || stop.stop(), move || at_once.stop_now())
+        .map_err(|error| Error::worker("signals cannot be listened for").with_source(error))?;
+    let began = SystemTime::now();
+    let progress = Progress::start(view(settings, args), crawler.stats_handle());
+    let result = crawler.run();
+    drop(progress);
+    match result {
+        Err(error) if !has_begun(&crawler.stats_handle()) => Err(error),
+        result => Ok(conclude(settings, &crawler, &signals, began, result.err())),
+    }
+}
+
+fn view(settings: &Settings, args: &RunArgs) -> View {
+    // Records on the terminal are progress enough, and would run into the line.
+    let records = settings.output.path.is_stdout() && io::stdout().is_terminal();
+    View {
+        draw: !args.quiet && !records && io::stderr().is_terminal(),
+        per_minute: settings.policy.max_requests_per_minute,
+    }
+}
+
+/// Whether a run got so far that it has an end.
+fn has_begun(stats: &StatsHandle) -> bool {
+    stats.stats().end.is_some()
+}
+
+/// Says how the run ended, in words and in the summary file.
+fn conclude(
+    settings: &Settings,
+    crawler: &Crawler,
+    signals: &Signals,
+    began: SystemTime,
+    error: Option<Error>,
+) -> Exit {
+    let stats = crawler.stats();
+    let mut exit = match &error {
+        Some(error) => Exit::of_error(error),
+        None => Exit::of_end(stats.end, signals.stopped_by()),
+    };
+    if let Some(error) = &error
+        && exit != Exit::Signal(signal::PIPE)
+    {
+        complain(&format!("canter: {error}"));
+    }
+    for host in settings.hosts() {
+        if stats.unmatched_host_rules.contains(&host.rule.name) {
+            complain(&format!(
+                "canter: [[host]] {} ({}) matched no host of the crawl",
+                host.shown_name(),
+                host.origin
+            ));
+        }
+    }
+    let summary = Summary::new(settings, &stats, began);
+    if let Some(path) = &settings.output.summary
+        && let Some(path) = path.file(began, stats.pass)
+        && let Err(error) = summary.write(&path, exit)
+    {
+        complain(&format!(
+            "canter: the summary cannot be written to {}: {error}",
+            path.display()
+        ));
+        // What is worse than this is told as it is.
+        if exit == Exit::Complete {
+            exit = Exit::Failure;
+        }
+    }
+    complain(&summary.line(exit));
+    exit
 }

@@ -1,7 +1,9 @@
-//! Signals: the first one asks the run to stop, a second one leaves at once.
+//! Signals: the first one asks the run to stop, a second one to give up what
+//! is in flight and leave with whole files, and a third one ends the program
+//! where it stands.
 //!
-//! Leaving at once loses nothing that counts: output and state are only ever
-//! appended to by whole lines, and the next run cuts what is torn.
+//! Even that loses nothing that counts: output and state are only ever appended
+//! to by whole lines, and the next run cuts what is torn.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +15,20 @@ use signal_hook::flag;
 
 use super::exit::SIGNAL_BASE;
 
-/// How long after the first signal another one is taken for the same: whoever
+/// SIGTERM's number.
+pub(super) const TERM: u8 = SIGTERM as u8;
+/// SIGPIPE's number on every system that has it.
+pub(super) const PIPE: u8 = 13;
+
+/// What a signal is called.
+pub(super) fn name(number: u8) -> String {
+    match signal_hook::low_level::signal_name(i32::from(number)) {
+        Some(name) => name.to_owned(),
+        None => format!("signal {number}"),
+    }
+}
+
+/// How long after a signal another one is taken for the same: whoever
 /// ends a program often signals it and then its whole group (`timeout` does),
 /// which must not turn a clean stop into a cut.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
@@ -34,23 +49,28 @@ impl Signals {
     }
 }
 
-/// Calls `stop`, from a thread of its own, when the program is asked to end.
+/// Calls `stop`, from a thread of its own, when the program is asked to end,
+/// and `at_once` when it is asked again.
 ///
 /// A signal that whoever started us wants ignored stays so: `nohup` does that
 /// with SIGHUP, and shells do it with SIGINT for what runs in the background.
-pub(super) fn listen(stop: impl Fn() + Send + 'static) -> io::Result<Signals> {
+pub(super) fn listen(
+    stop: impl Fn() + Send + 'static,
+    at_once: impl Fn() + Send + 'static,
+) -> io::Result<Signals> {
     let mut wanted = vec![SIGINT, SIGTERM];
     #[cfg(unix)]
     wanted.push(signal_hook::consts::SIGHUP);
     let ignored = ignored();
     wanted.retain(|signal| ignored & (1 << (signal - 1)) == 0);
-    listen_to(&wanted, SAME_SIGNAL, stop)
+    listen_to(&wanted, SAME_SIGNAL, stop, at_once)
 }
 
 fn listen_to(
     wanted: &[i32],
     same: Duration,
     stop: impl Fn() + Send + 'static,
+    at_once: impl Fn() + Send + 'static,
 ) -> io::Result<Signals> {
     let signals = Signals::default();
     let first = Arc::clone(&signals.first);
@@ -59,7 +79,7 @@ fn listen_to(
     let mut waker = Waker::new(&last)?;
     for &signal in wanted {
         let number = usize::try_from(signal).unwrap_or(0);
-        // They run in this order: leave if a stop is under way, else note which
+        // They run in this order: leave if the run was told to, else note which
         // signal it is, then wake the thread.
         let code = i32::from(SIGNAL_BASE) + signal;
         flag::register_conditional_shutdown(signal, code, Arc::clone(&leave))?;
@@ -69,12 +89,20 @@ fn listen_to(
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            if waker.wait() {
-                first.store(last.load(Ordering::SeqCst), Ordering::SeqCst);
-                stop();
-                std::thread::sleep(same);
-                leave.store(true, Ordering::SeqCst);
+            if !waker.wait() {
+                return;
             }
+            first.store(last.load(Ordering::SeqCst), Ordering::SeqCst);
+            stop();
+            std::thread::sleep(same);
+            // Those that came meanwhile are the same.
+            waker.forget();
+            if !waker.wait() {
+                return;
+            }
+            at_once();
+            std::thread::sleep(same);
+            leave.store(true, Ordering::SeqCst);
         })?;
     Ok(signals)
 }
@@ -132,6 +160,15 @@ mod unix {
                 }
             }
         }
+
+        /// Forgets the signals that have come.
+        pub(super) fn forget(&mut self) {
+            // The pipe cannot be asked whether it is empty, so it must not
+            // block for a moment.
+            let _ = self.reader.set_nonblocking(true);
+            while let Ok(1..) = self.reader.read(&mut [0; 64]) {}
+            let _ = self.reader.set_nonblocking(false);
+        }
     }
 }
 
@@ -165,6 +202,11 @@ mod polling {
             }
             true
         }
+
+        /// Forgets the signals that have come.
+        pub(super) fn forget(&mut self) {
+            self.0.store(0, Ordering::SeqCst);
+        }
     }
 }
 
@@ -172,22 +214,48 @@ mod polling {
 mod tests {
     use super::*;
     use crossbeam::channel;
-    use signal_hook::consts::{SIGHUP, SIGUSR1};
+    use signal_hook::consts::{SIGHUP, SIGUSR1, SIGUSR2};
+
+    /// How long a test waits for what must come.
+    const PATIENCE: Duration = Duration::from_secs(20);
 
     #[test]
     fn the_first_signal_stops_once_and_a_repeat_of_it_does_nothing() {
         let (sender, stops) = channel::unbounded();
+        let again = sender.clone();
         // So long that the second signal is taken for the first.
         let same = Duration::from_secs(3600);
-        let signals = listen_to(&[SIGUSR1], same, move || sender.send(()).unwrap()).unwrap();
+        let stop = move || sender.send("stop").unwrap();
+        let at_once = move || again.send("at once").unwrap();
+        let signals = listen_to(&[SIGUSR1], same, stop, at_once).unwrap();
         assert_eq!(signals.stopped_by(), None);
         signal_hook::low_level::raise(SIGUSR1).unwrap();
-        stops
-            .recv_timeout(Duration::from_secs(20))
-            .expect("the signal stops the run");
+        assert_eq!(stops.recv_timeout(PATIENCE), Ok("stop"));
         assert_eq!(signals.stopped_by(), u8::try_from(SIGUSR1).ok());
         signal_hook::low_level::raise(SIGUSR1).unwrap();
         assert!(stops.is_empty());
+    }
+
+    #[test]
+    fn the_second_signal_stops_at_once() {
+        let (sender, stops) = channel::unbounded();
+        let again = sender.clone();
+        let stop = move || sender.send("stop").unwrap();
+        let at_once = move || again.send("at once").unwrap();
+        let signals = listen_to(&[SIGUSR2], Duration::ZERO, stop, at_once).unwrap();
+        signal_hook::low_level::raise(SIGUSR2).unwrap();
+        assert_eq!(stops.recv_timeout(PATIENCE), Ok("stop"));
+        // The listener may still be forgetting the first one.
+        let until = std::time::Instant::now() + PATIENCE;
+        while stops.is_empty() && std::time::Instant::now() < until {
+            signal_hook::low_level::raise(SIGUSR2).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            if !stops.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(stops.try_recv(), Ok("at once"));
+        assert_eq!(signals.stopped_by(), u8::try_from(SIGUSR2).ok());
     }
 
     #[test]

@@ -33,7 +33,9 @@ impl Settings {
     ///     crawl.seeds = ["http://a.test/"]
     ///     policy.max_requests_per_minute = "none"
     /// "#).read()?;
-    /// let site = MockSite::new().html("http://a.test/", "<a href=/b>").html("http://a.test/b", "");
+    /// let site = MockSite::new()
+    ///     .page("http://a.test/", |page| page.html("<a href=/b>"))
+    ///     .page("http://a.test/b", |page| page.html(""));
     /// let stats = settings.crawler()?.fetcher(site).build()?.run()?;
     /// assert_eq!(stats.pages, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +62,11 @@ impl Settings {
             .timeout(fetch.timeout)
             .http(self.http())
             .page_text(self.output.fields.contains(PageField::Text))
-            .handler(PageHandler::new(self.output.fields.clone(), crawl.follow));
+            .handler(PageHandler::new(
+                self.output.fields.clone(),
+                crawl.follow,
+                self.robots,
+            ));
         if let Some(depth) = crawl.max_depth {
             builder = builder.max_depth(depth);
         }
@@ -86,6 +92,7 @@ impl Settings {
                 crawler::Sitemaps::Urls(urls.iter().map(ToString::to_string).collect())
             }
         });
+        builder = builder.dedup(crawl.dedup);
         for seed in seeds {
             builder = builder.seed_request(seed);
         }
@@ -94,9 +101,25 @@ impl Settings {
             builder = builder.log(spec(log, &self.output));
         }
         if let Some(dir) = &self.state {
-            builder = builder.state_dir(dir).revisit(crawl.revisit);
+            builder = builder.state(dir).revisit(crawl.revisit);
         }
         Ok(builder)
+    }
+
+    /// A fetcher as the crawl would have it, for one who names these URLs.
+    #[cfg(feature = "cli")]
+    pub(crate) fn fetcher_for<'a>(
+        &self,
+        urls: impl IntoIterator<Item = &'a url::Url>,
+    ) -> Result<HttpFetch> {
+        let mut http = self
+            .http()
+            .user_agent(&self.fetch.user_agent)
+            .timeout(self.fetch.timeout);
+        for url in urls {
+            http = http.allow_host(crate::uri::host_key(url));
+        }
+        http.build()
     }
 
     /// Every seed, lists of them included.

@@ -37,6 +37,7 @@ use std::time::{Duration, SystemTime};
 
 use url::Url;
 
+use crate::frontier::TrapLimits;
 use crate::policy::{HostRule, Policy};
 
 pub use problem::{ConfigError, Origin, Problem};
@@ -104,6 +105,14 @@ pub struct HostEntry<'a> {
     pub hidden: bool,
 }
 
+impl HostEntry<'_> {
+    /// The name, unless it must not be shown.
+    #[must_use]
+    pub fn shown_name(&self) -> &str {
+        if self.hidden { HIDDEN } else { &self.rule.name }
+    }
+}
+
 impl fmt::Display for HostEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.hidden {
@@ -140,6 +149,8 @@ pub struct CrawlSettings {
     /// How old a known page must be to be asked for again, when a finished
     /// crawl is run again.
     pub revisit: Duration,
+    /// Whether a URL that was found before is dropped.
+    pub dedup: bool,
     /// Which of the queued requests goes first.
     pub order: Order,
 }
@@ -195,12 +206,30 @@ pub struct ScopeSettings {
     pub drop_params: Vec<String>,
 }
 
-/// `[robots]`: whether robots.txt (RFC 9309) is obeyed.
-#[derive(Debug, Clone, Copy)]
+/// `[robots]`: what of a site's wishes is heeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RobotsSettings {
-    /// Whether it is.
+    /// Whether robots.txt (RFC 9309) is obeyed.
     pub obey: bool,
+    /// Whether links are left alone that say `rel=nofollow`, and those of pages
+    /// whose `meta name=robots` or `X-Robots-Tag` says `nofollow`.
+    pub nofollow: bool,
+    /// Whether pages that say `noindex` are left out of the records. Their links
+    /// are followed all the same.
+    pub noindex: bool,
+}
+
+impl Default for RobotsSettings {
+    fn default() -> Self {
+        RobotsSettings {
+            obey: true,
+            nofollow: true,
+            // It speaks to search engines. Whoever gathers pages for a search
+            // engine turns it on.
+            noindex: false,
+        }
+    }
 }
 
 /// `[fetch]`: how a URL is fetched.
@@ -251,25 +280,22 @@ pub struct TrapSettings {
     pub max_path_depth: Option<u32>,
     /// Bytes of a URL.
     pub max_url_length: Option<u32>,
-    /// Times that a run of segments stands in a path in a row.
+    /// Times that a name may stand in a path.
     pub max_repeats: Option<u32>,
     /// Different queries of one path.
     pub max_query_variants: Option<u32>,
 }
 
 impl Default for TrapSettings {
+    /// The library's limits.
     fn default() -> Self {
+        let limits = TrapLimits::default();
+        let narrow = |limit: usize| u32::try_from(limit).ok();
         TrapSettings {
-            // Real sites seldom pass 10 segments.
-            max_path_depth: Some(20),
-            // Search engines and proxies take about 2,000 bytes, so real sites
-            // stay under it.
-            max_url_length: Some(2_000),
-            // "/a/b/a/b" happens, three times in a row does not.
-            max_repeats: Some(2),
-            // A catalogue's pages and filters stay under it, a calendar's
-            // months do not.
-            max_query_variants: Some(10_000),
+            max_path_depth: narrow(limits.max_path_depth),
+            max_url_length: narrow(limits.max_url_length),
+            max_repeats: narrow(limits.max_repeats),
+            max_query_variants: Some(limits.max_query_variants),
         }
     }
 }

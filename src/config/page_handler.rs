@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
+use super::RobotsSettings;
 use super::record::{PageField, PageFields, PageRecord};
 use crate::error::Result;
-use crate::extract::{Context, Html, Queue, Record};
+use crate::extract::{Context, Html, Queue, Record, header_directives};
 use crate::fetch::Response;
 use crate::handler::Handler;
 use crate::outcome::Outcome;
@@ -18,21 +19,23 @@ const RECORD_ROOM: usize = 512;
 /// Writes a record of each page, and follows its links.
 ///
 /// What is no HTML gets a record without title and links. A page that failed
-/// gets none.
+/// gets none, nor does one that asks for none, if that is heeded.
 #[derive(Debug, Clone)]
 pub(super) struct PageHandler {
     fields: PageFields,
     follow: bool,
+    robots: RobotsSettings,
     /// Whether pages must be parsed for it.
     parse: bool,
 }
 
 impl PageHandler {
-    pub(super) fn new(fields: PageFields, follow: bool) -> Self {
-        let parse = follow || fields.iter().any(is_of_html);
+    pub(super) fn new(fields: PageFields, follow: bool, robots: RobotsSettings) -> Self {
+        let parse = follow || robots.noindex || fields.iter().any(is_of_html);
         PageHandler {
             fields,
             follow,
+            robots,
             parse,
         }
     }
@@ -45,15 +48,19 @@ impl PageHandler {
         } else {
             None
         };
-        cx.emit(Record::from_json_line(self.record(
-            cx,
-            &response,
-            html.as_ref(),
-        ))?);
+        if !(self.robots.noindex && asks_for_no_record(cx, &response, html.as_ref())) {
+            let record = self.record(cx, &response, html.as_ref());
+            cx.emit(Record::from_json_line(record)?);
+        }
         if self.follow
             && let Some(html) = &html
         {
-            cx.extract::<Queue>()?.follow_all(html.links());
+            let queue = cx.extract::<Queue>()?;
+            if self.robots.nofollow {
+                queue.follow_all(html.links());
+            } else {
+                queue.follow_all(html.links().iter().map(|link| link.url.clone()));
+            }
         }
         Ok(())
     }
@@ -107,6 +114,14 @@ impl PageHandler {
         // The ledger ends the line itself.
         line.pop();
         line
+    }
+}
+
+/// Whether the page, or the answer it came in, says `noindex`.
+fn asks_for_no_record(cx: &Context, response: &Response, html: Option<&Html>) -> bool {
+    match html {
+        Some(html) => html.robots().noindex,
+        None => header_directives(response, cx.services().agent()).noindex,
     }
 }
 
@@ -165,11 +180,7 @@ mod tests {
             .with_body(body)
     }
 
-    /// The record and the links of one attempt, or why it failed.
-    fn handled(
-        handler: &PageHandler,
-        response: Response,
-    ) -> std::result::Result<(Value, Vec<String>), ErrorKind> {
+    fn attempt(handler: &PageHandler, response: Response) -> handler::Report {
         let request = Request::get("http://a.test/dir/page")
             .expect("a URL")
             .with_hops(vec![Hop {
@@ -177,7 +188,15 @@ mod tests {
                 status: 301,
             }]);
         let services = Services::new(Arc::new(Always(response)));
-        let report = handler::run(handler, Context::new(request, Arc::new(services)));
+        handler::run(handler, Context::new(request, Arc::new(services)))
+    }
+
+    /// The record and the links of one attempt, or why it failed.
+    fn handled(
+        handler: &PageHandler,
+        response: Response,
+    ) -> std::result::Result<(Value, Vec<String>), ErrorKind> {
+        let report = attempt(handler, response);
         if let handler::Ended::Outcome(Outcome::Fail(error)) = &report.ended {
             assert!(report.effects.is_empty());
             return Err(error.kind());
@@ -192,7 +211,11 @@ mod tests {
     }
 
     fn all() -> PageHandler {
-        PageHandler::new(PageFields::new(PageField::ALL), true)
+        PageHandler::new(
+            PageFields::new(PageField::ALL),
+            true,
+            RobotsSettings::default(),
+        )
     }
 
     const PAGE: &str = "<html lang=de><title>T</title><meta name=description content=D>\
@@ -246,13 +269,50 @@ mod tests {
         };
         let page = answer("text/html", PAGE);
         let fields = PageFields::new([PageField::Links]);
-        assert_eq!(kept(&PageHandler::new(fields, false), page.clone()), 0);
+        assert_eq!(
+            kept(
+                &PageHandler::new(fields, false, RobotsSettings::default()),
+                page.clone()
+            ),
+            0
+        );
         let to_all = page.clone().with_header("X-Robots-Tag", "nofollow");
         assert_eq!(kept(&all(), to_all), 0);
         let to_others = page.clone().with_header("X-Robots-Tag", "other: nofollow");
         assert_eq!(kept(&all(), to_others), 1);
         let to_us = format!("<meta name=Canter content=nofollow>{PAGE}");
         assert_eq!(kept(&all(), answer("text/html", &to_us)), 0);
+    }
+
+    #[test]
+    fn what_a_page_wishes_is_heeded_as_the_configuration_says() {
+        let with = |robots| PageHandler::new(PageFields::new([PageField::Links]), true, robots);
+        let all_links = with(RobotsSettings {
+            nofollow: false,
+            ..RobotsSettings::default()
+        });
+        let to_all = answer("text/html", PAGE).with_header("X-Robots-Tag", "none");
+        let (_, links) = handled(&all_links, to_all.clone()).expect("done");
+        assert_eq!(links, ["http://a.test/dir/x", "http://u:p@b.test/y"]);
+
+        let no_records = with(RobotsSettings {
+            noindex: true,
+            ..RobotsSettings::default()
+        });
+        let in_page = format!("<meta name=robots content='noindex, max-snippet:-1'>{PAGE}");
+        let pdf = answer("application/pdf", "").with_header("X-Robots-Tag", "noindex");
+        for response in [to_all, answer("text/html", &in_page), pdf] {
+            let mut report = attempt(&no_records, response.clone());
+            assert!(report.effects.records.is_empty());
+            report = attempt(&all(), response);
+            assert_eq!(
+                report.effects.records.len(),
+                1,
+                "it is not heeded by default"
+            );
+        }
+        let report = attempt(&no_records, answer("text/html", &in_page));
+        assert_eq!(report.effects.links.len(), 1, "its links may be followed");
     }
 
     #[test]

@@ -2,19 +2,23 @@
 //! URL that the engine needs to decide on it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use url::{Position, Url};
 
+use crate::fetch::Response;
 use crate::frontier::{Candidate, Scope, TrapLimits};
 use crate::request::{Hop, Method, Purpose, Request};
 use crate::uri;
 
 /// The rules by which a found URL is looked at.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Admit {
     pub(super) scope: Scope,
     pub(super) traps: TrapLimits,
     pub(super) max_depth: Option<u32>,
+    /// Makes each URL that is found another one, for a crawl without dedup.
+    pub(super) repeats: Option<AtomicU64>,
 }
 
 impl Admit {
@@ -33,13 +37,7 @@ impl Admit {
 
     /// A sitemap. It may lie on another host than the pages it lists.
     pub(super) fn sitemap(&self, request: Request) -> Candidate {
-        let mut candidate = self.candidate(request, Purpose::Sitemap, false);
-        candidate.foreign_host = false;
-        candidate.refusal = candidate
-            .refusal
-            .filter(|reason| *reason != crate::SkipReason::Scope);
-        candidate.too_deep = false;
-        candidate
+        as_sitemap(self.candidate(request, Purpose::Sitemap, false))
     }
 
     /// A request that an earlier run left.
@@ -49,19 +47,38 @@ impl Admit {
 
     /// Where a redirect leads. The target takes the place of the request that
     /// was redirected, on its own host's terms.
-    pub(super) fn hop(
-        &self,
-        from: &Request,
-        status: u16,
-        target: Url,
-        purpose: Purpose,
-        seed: bool,
-    ) -> Candidate {
-        let request = redirected(from, status, target);
+    ///
+    /// A target that is a page on the way here is a loop, with two exceptions.
+    /// One that differs only by parameters that are dropped is asked for with
+    /// them, since the site insists. And one that may answer otherwise now,
+    /// because a cookie was set on the way, is asked for once more.
+    pub(super) fn hop(&self, from: &Request, hop: Redirect, seed: bool) -> Candidate {
+        let Redirect {
+            status,
+            target,
+            purpose,
+            sets_cookie,
+        } = hop;
+        let set = sets_cookie || from.cookie_set();
+        let request = redirected(from, status, target).with_cookie_set(set);
+        let clean = self.scope.clean(request.url().clone());
+        let way_back = |url: &Url| {
+            let text = uri::canonical(&uri::without_credentials(url));
+            let hops = request.hops();
+            hops.iter().position(|hop| uri::canonical(&hop.url) == text)
+        };
+        let mut candidate = match (way_back(&clean), way_back(request.url())) {
+            (Some(_), None) => self.candidate_as_is(request, purpose, seed),
+            (Some(at), Some(_)) if set => {
+                let hops = request.hops()[..at].to_vec();
+                let request = request.with_hops(hops).with_again(true);
+                self.candidate(request, purpose, seed)
+            }
+            _ => self.candidate(request, purpose, seed),
+        };
         match purpose {
-            Purpose::Sitemap => self.sitemap(request),
+            Purpose::Sitemap => as_sitemap(candidate),
             Purpose::Page => {
-                let mut candidate = self.candidate(request, purpose, seed);
                 if seed {
                     candidate.refusal = None;
                 }
@@ -71,8 +88,18 @@ impl Admit {
     }
 
     fn candidate(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        let mut request = request.with_clean_url(|url| self.scope.clean(url));
-        let fingerprint = request.fingerprint();
+        let request = request.with_clean_url(|url| self.scope.clean(url));
+        self.candidate_as_is(request, purpose, seed)
+    }
+
+    /// The candidate of a request whose URL is not cleaned.
+    fn candidate_as_is(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
+        let mut request = request.with_clean_url(|url| url);
+        let mut fingerprint = request.fingerprint();
+        if let Some(repeats) = &self.repeats {
+            let nth = repeats.fetch_add(1, Ordering::Relaxed);
+            fingerprint = uri::hash(&[fingerprint.to_le_bytes(), nth.to_le_bytes()].concat());
+        }
         let url = request.url();
         Candidate {
             fingerprint,
@@ -89,6 +116,48 @@ impl Admit {
             request,
         }
     }
+}
+
+/// A redirect as it came.
+pub(super) struct Redirect {
+    /// 301, 302, 303, 307 or 308.
+    pub(super) status: u16,
+    /// Where it leads.
+    pub(super) target: Url,
+    /// What was fetched.
+    pub(super) purpose: Purpose,
+    /// Whether the answer set a cookie that will be sent.
+    pub(super) sets_cookie: bool,
+}
+
+impl Redirect {
+    /// A redirect that came with this answer.
+    pub(super) fn new(
+        status: u16,
+        target: Url,
+        purpose: Purpose,
+        response: Option<&Response>,
+    ) -> Self {
+        let sets_cookie = cfg!(feature = "cookies")
+            && response.is_some_and(|response| response.header_bytes("set-cookie").is_some());
+        Redirect {
+            status,
+            target,
+            purpose,
+            sets_cookie,
+        }
+    }
+}
+
+/// A sitemap may lie on another host than the pages it lists, and under any
+/// path.
+fn as_sitemap(mut candidate: Candidate) -> Candidate {
+    candidate.foreign_host = false;
+    candidate.refusal = candidate
+        .refusal
+        .filter(|reason| *reason != crate::SkipReason::Scope);
+    candidate.too_deep = false;
+    candidate
 }
 
 /// The request that follows a redirect (RFC 9110 section 15.4, and the HTTP

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub(super) struct Plan {
     pub(super) sitemaps: Sitemaps,
     pub(super) seeds: Vec<Request>,
     pub(super) seed_hosts: HashSet<String>,
+    pub(super) seed_origins: HashSet<String>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
     pub(super) keep: Keep,
@@ -60,6 +62,7 @@ pub(super) struct Keep {
     pub(super) state_dir: Option<PathBuf>,
     pub(super) fresh: bool,
     pub(super) revisit: Duration,
+    pub(super) chronicle: bool,
     pub(super) sinks: Vec<Arc<Mutex<Sink>>>,
 }
 
@@ -83,7 +86,26 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-/// Builds a [`Crawler`].
+/// Builds a [`Crawler`]. Whatever cannot be used is an error of
+/// [`build`](Self::build), before any request.
+///
+/// ```
+/// use canter::extract::Links;
+/// use canter::{Crawler, ErrorKind, Scope};
+///
+/// let builder = Crawler::builder()
+///     .seed("https://example.com/docs/")
+///     .scope(Scope::builder().include(["/docs/**"]).build()?)
+///     .max_depth(5)
+///     .user_agent("examplebot/1.0 (+https://example.com/bot)")
+///     .handler(|links: Links| println!("{} links", links.len()));
+/// let crawler = builder.build()?;
+/// # let _ = crawler;
+///
+/// let error = Crawler::builder().seed("example.com").handler(|| ()).build().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CrawlerBuilder {
     seeds: Vec<Result<Request>>,
@@ -91,6 +113,7 @@ pub struct CrawlerBuilder {
     retry: Option<RetryPolicy>,
     scope: Scope,
     max_depth: Option<u32>,
+    dedup: bool,
     traps: TrapLimits,
     frontier: MemoryFrontier,
     obey_robots: bool,
@@ -102,7 +125,7 @@ pub struct CrawlerBuilder {
     status_policy: StatusPolicy,
     timeout: Duration,
     page_text: bool,
-    state: StateMap,
+    shared: StateMap,
     keep: Keep,
 }
 
@@ -117,6 +140,7 @@ impl CrawlerBuilder {
             retry: None,
             scope: Scope::default(),
             max_depth: None,
+            dedup: true,
             traps: TrapLimits::default(),
             frontier: MemoryFrontier::fifo(),
             obey_robots: true,
@@ -128,7 +152,7 @@ impl CrawlerBuilder {
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
             page_text: false,
-            state: StateMap::new(),
+            shared: StateMap::new(),
             keep: Keep::default(),
         }
     }
@@ -188,6 +212,14 @@ impl CrawlerBuilder {
     /// Sets how many links away from a seed a page may be; 0 is the seeds alone.
     pub fn max_depth(mut self, depth: u32) -> Self {
         self.max_depth = Some(depth);
+        self
+    }
+
+    /// Sets whether a URL that was found before is dropped; it is by default.
+    /// Without that, a page is fetched as often as it is linked: only a depth
+    /// or another bound ends such a crawl.
+    pub fn dedup(mut self, dedup: bool) -> Self {
+        self.dedup = dedup;
         self
     }
 
@@ -269,13 +301,13 @@ impl CrawlerBuilder {
 
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
-    pub fn state<S: Send + Sync + 'static>(mut self, value: S) -> Self {
-        self.state.insert(value);
+    pub fn share<S: Send + Sync + 'static>(mut self, value: S) -> Self {
+        self.shared.insert(value);
         self
     }
 
     /// Writes the records that handlers emit to a file, one JSON value a line.
-    /// With a [state](Self::state_dir) the file holds each record exactly once,
+    /// With a [state](Self::state) the file holds each record exactly once,
     /// however the run ends.
     pub fn output(mut self, output: OutputSpec) -> Self {
         self.keep.output = Some(output);
@@ -290,7 +322,7 @@ impl CrawlerBuilder {
 
     /// Keeps the state of the crawl in a folder: what is queued, what is done.
     /// The next run goes on where this one ended, even if it was killed.
-    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+    pub fn state(mut self, dir: impl Into<PathBuf>) -> Self {
         self.keep.state_dir = Some(dir.into());
         self
     }
@@ -305,6 +337,14 @@ impl CrawlerBuilder {
     /// is run again; without it, all are.
     pub fn revisit(mut self, age: Duration) -> Self {
         self.keep.revisit = age;
+        self
+    }
+
+    /// Keeps what happened and when, for a report, also without a
+    /// [state](Self::state); with one it is kept in any case. See
+    /// [`Crawler::chronicle`].
+    pub fn chronicle(mut self, keep: bool) -> Self {
+        self.keep.chronicle = keep;
         self
     }
 
@@ -333,7 +373,7 @@ impl CrawlerBuilder {
         let handler = self
             .handler
             .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
-        handler.check(&self.state)?;
+        handler.check(&self.shared)?;
         let mut scope = self.scope;
         let mut http = self
             .http
@@ -341,8 +381,10 @@ impl CrawlerBuilder {
             .timeout(self.timeout)
             .connections(policy.concurrency);
         let mut seed_hosts = HashSet::new();
+        let mut seed_origins = HashSet::new();
         for seed in &seeds {
             scope.add_seed(seed.url());
+            seed_origins.insert(uri::origin(seed.url()));
             if seed_hosts.insert(uri::host_key(seed.url()).into_owned()) {
                 http = http.allow_host(uri::host_key(seed.url()));
             }
@@ -358,12 +400,13 @@ impl CrawlerBuilder {
             .with_max_redirects(policy.max_redirects)
             .with_agent(&self.user_agent)
             .with_page_text(self.page_text)
-            .with_state(self.state);
+            .with_state(self.shared);
         let plan = Plan {
             admit: Arc::new(Admit {
                 scope,
                 traps: self.traps,
                 max_depth: self.max_depth,
+                repeats: (!self.dedup).then(|| AtomicU64::new(fastrand::u64(..))),
             }),
             policy: Arc::new(policy),
             frontier: self.frontier,
@@ -372,6 +415,7 @@ impl CrawlerBuilder {
             sitemaps: self.sitemaps,
             seeds,
             seed_hosts,
+            seed_origins,
             handler,
             services,
             keep: self.keep,

@@ -5,24 +5,36 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use url::{Position, Url};
 
 use super::job::{JobId, Why};
-use super::origins::{OriginRules, OriginTable, ROBOTS_LIFETIME, RobotsState};
-use super::stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
+use super::origins::{OriginTable, RobotsState};
+use super::stats::{RunEnd, Stats};
 use super::tags::Tags;
 use crate::admission::{Admission, SkipReason};
 use crate::error::Error;
 use crate::frontier::{
     Candidate, Delayed, Entry, Kind, LaneId, OriginId, Readiness, Schedule, Seen, TagId, Variants,
 };
-use crate::ledger::{Change, End, Ended, Queued, Totals};
+use crate::ledger::{Change, End, Ended, Queued};
 use crate::policy::Policy;
-use crate::politeness::{Breaker, Host, HostId, HostTable, Limiter, Pacer, Pauses, Trip, Verdict};
+use crate::politeness::{Breaker, HostId, HostTable, Limiter, Pacer, Pauses, Verdict};
 use crate::request::Request;
 use crate::uri;
+
+/// Which changes an engine keeps for a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keeping {
+    /// None.
+    #[default]
+    Nothing,
+    /// How URLs ended, with their records.
+    Ends,
+    /// All: a later run can go on from them.
+    Everything,
+}
 
 /// What the engine is told besides the policy.
 #[derive(Debug, Clone)]
@@ -35,8 +47,8 @@ pub struct EngineOptions {
     pub seeds_widen_scope: bool,
     /// The most queries that one path may be asked with.
     pub max_query_variants: u32,
-    /// Whether changes are kept for a ledger.
-    pub journal: bool,
+    /// Which changes are kept for a ledger.
+    pub journal: Keeping,
     /// Where chance begins.
     pub seed: u64,
 }
@@ -48,7 +60,7 @@ impl Default for EngineOptions {
             obey_robots: true,
             seeds_widen_scope: true,
             max_query_variants: u32::MAX,
-            journal: false,
+            journal: Keeping::Nothing,
             seed: 0,
         }
     }
@@ -85,6 +97,9 @@ pub struct Engine {
     /// URLs beyond the depth limit, in case a shorter way to them is found.
     pub(super) deep: HashMap<u64, Homeless>,
     pub(super) seen: Seen,
+    /// URLs that were asked for once more in this run, since a redirect back to
+    /// them set a cookie.
+    pub(super) asked_again: HashSet<u64>,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -126,6 +141,7 @@ impl Engine {
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),
+            asked_again: HashSet::new(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -170,6 +186,10 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
+        self.asked_again.clear();
+        // Retries are counted within a run.
+        self.schedule.update(|entry| entry.attempt = 1);
+        self.delayed.update(|homeless| homeless.entry.attempt = 1);
         let full = std::mem::take(&mut self.full);
         let aside = self.origins.iter_mut().flat_map(|origin| {
             if matches!(origin.robots, RobotsState::GivenUp) {
@@ -197,7 +217,8 @@ impl Engine {
     /// step, so that it is queued once however many find it.
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
         let fingerprint = candidate.fingerprint;
-        if self.seen.contains(fingerprint) {
+        let again = candidate.request.again() && self.asked_again.insert(fingerprint);
+        if self.seen.contains(fingerprint) && !again {
             return self.found_again(&candidate, now);
         }
         self.seen.claim(fingerprint);
@@ -207,14 +228,15 @@ impl Engine {
             if reason == SkipReason::Depth {
                 self.hold_deep(&candidate);
             }
-            if self.options.journal {
+            if self.options.journal >= Keeping::Ends {
                 self.journal
                     .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
             return Admission::Skipped(reason);
         }
         if let Some(path) = candidate.variant_of {
-            self.variants.count(path, self.options.max_query_variants);
+            let limit = self.options.max_query_variants;
+            self.variants.count_named(path, limit, candidate.url());
         }
         self.admit(candidate, now);
         Admission::Queued
@@ -252,7 +274,12 @@ impl Engine {
         if candidate.refusal.is_some() {
             return candidate.refusal;
         }
-        if candidate.foreign_host && !self.landed.contains(&*uri::host_key(candidate.url())) {
+        // Where a seed is redirected to is not in the scope, but on the way.
+        let on_the_way = candidate.seed && self.options.seeds_widen_scope;
+        if candidate.foreign_host
+            && !on_the_way
+            && !self.landed.contains(&*uri::host_key(candidate.url()))
+        {
             return Some(SkipReason::Scope);
         }
         if self
@@ -276,7 +303,15 @@ impl Engine {
         if candidate.too_deep || !self.deep.contains_key(&candidate.fingerprint) {
             return Admission::Duplicate;
         }
-        self.deep.remove(&candidate.fingerprint);
+        if let Some(reason) = self.refusal(candidate) {
+            return Admission::Skipped(reason);
+        }
+        if let Some(held) = self.deep.remove(&candidate.fingerprint) {
+            self.release(held.origin);
+        }
+        if let Some(path) = candidate.variant_of {
+            self.variants.count(path, self.options.max_query_variants);
+        }
         self.counts.skipped -= 1;
         if let Some(count) = self.counts.skipped_by_reason.get_mut(&SkipReason::Depth) {
             *count -= 1;
@@ -288,26 +323,34 @@ impl Engine {
 
     /// Queues a URL that is let in.
     fn admit(&mut self, candidate: Candidate, now: Instant) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, &candidate);
+        let homeless = self.settle(&candidate);
         self.counts.queued += 1;
         self.enqueue(homeless, now);
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             self.journal
                 .push(Change::Queued(Box::new(queued(candidate))));
         }
     }
 
     fn hold_deep(&mut self, candidate: &Candidate) {
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
+        let homeless = self.settle(candidate);
         self.deep.insert(candidate.fingerprint, homeless);
     }
 
-    fn settle(&mut self, request: &Request, fingerprint: u64, candidate: &Candidate) -> Homeless {
+    /// The entry of a candidate, with the places it belongs to.
+    pub(super) fn settle(&mut self, candidate: &Candidate) -> Homeless {
+        let request = &candidate.request;
         let kind = Kind::from(candidate.purpose);
         let (origin, host) = self.locate(request);
         let tag = self.tags.id(request.tag());
         self.age += 1;
-        let entry = Entry::new(request, fingerprint, kind, candidate.seed, self.age);
+        let entry = Entry::new(
+            request,
+            candidate.fingerprint,
+            kind,
+            candidate.seed,
+            self.age,
+        );
         Homeless {
             origin,
             host,
@@ -338,8 +381,9 @@ impl Engine {
             for host in self.origins.sweep() {
                 self.hosts.get_mut(host).refs -= 1;
             }
-        }
-        if self.hosts.wants_sweep() {
+            // Hosts that only those origins referred to.
+            self.hosts.sweep(now);
+        } else if self.hosts.wants_sweep() {
             self.hosts.sweep(now);
         }
     }
@@ -367,7 +411,8 @@ impl Engine {
         let readiness = match self.hosts.get(host).may_start(now) {
             Verdict::Now => Readiness::Now,
             Verdict::At(at, _) => Readiness::At(at),
-            Verdict::Busy | Verdict::Parked => Readiness::Later,
+            Verdict::Busy => Readiness::Busy,
+            Verdict::Parked => Readiness::Later,
         };
         self.schedule.place(host, readiness);
     }
@@ -394,270 +439,12 @@ impl Engine {
         self.abandoned = true;
     }
 
-    /// Ends the run with an error. The first one stays.
+    /// Ends the run with an error. The first one stays, and an error weighs
+    /// more than whatever the run was stopping for.
     pub fn fail(&mut self, error: Error, now: Instant) {
         self.fatal.get_or_insert(error);
-        self.stop(RunEnd::Error, now);
-    }
-
-    /// Whether the run is stopping.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        self.stopped.is_some()
-    }
-
-    /// The error that ended the run, if one did.
-    pub fn take_fatal(&mut self) -> Option<Error> {
-        self.fatal.take()
-    }
-
-    /// The changes since they were last taken, oldest first.
-    pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.journal)
-    }
-
-    /// The sums of this run so far.
-    #[must_use]
-    pub fn totals(&self, now: Instant) -> Totals {
-        Totals {
-            requests: self.counts.requests,
-            retried: self.counts.retried,
-            unchanged: self.counts.unchanged,
-            bytes: self.counts.bytes,
-            elapsed: self.elapsed(now),
-        }
-    }
-
-    fn elapsed(&self, now: Instant) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| {
-            now.saturating_duration_since(started)
-        })
-    }
-
-    /// How many changes are kept.
-    #[must_use]
-    pub fn changes(&self) -> usize {
-        self.journal.len()
-    }
-
-    /// URLs that are queued or in flight.
-    #[must_use]
-    pub fn pending(&self) -> u64 {
-        self.counts.queued + self.pages_in_flight()
-    }
-
-    /// URLs in flight: requests but for those of robots.txt.
-    fn pages_in_flight(&self) -> u64 {
-        (self.in_flight.len() - self.robots_in_flight) as u64
-    }
-
-    /// Requests in flight, those for robots.txt included.
-    #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
-    }
-
-    /// How many requests may be in flight at `now`.
-    #[must_use]
-    pub fn cap(&self, now: Instant) -> usize {
-        self.limiter.cap(now)
-    }
-
-    /// What is known of a host, by its name.
-    #[must_use]
-    pub fn host(&self, name: &str) -> Option<&Host> {
-        self.hosts.iter().find(|host| &*host.name == name)
-    }
-
-    /// Hosts that are known.
-    #[must_use]
-    pub fn hosts_known(&self) -> usize {
-        self.hosts.len()
-    }
-
-    /// Everything queued, with its origin and tag, in no order.
-    pub fn queue(&self) -> impl Iterator<Item = Request> + '_ {
-        let in_lanes = self
-            .schedule
-            .iter()
-            .map(|(lane, entry)| (lane.origin, lane.tag, entry));
-        let held = self.delayed.iter().map(|h| (h.origin, h.tag, &h.entry));
-        in_lanes
-            .chain(held)
-            .filter(|(_, _, entry)| !matches!(entry.kind, Kind::Robots { .. }))
-            .map(|(origin, tag, entry)| {
-                entry.request(&self.origins.get(origin).name, self.tags.name(tag))
-            })
-    }
-
-    /// How the run goes at `now`.
-    #[must_use]
-    pub fn stats(&self, now: Instant) -> Stats {
-        let mut stats = self.counts.clone();
-        stats.in_flight = self.pages_in_flight();
-        stats.cap = self.limiter.cap(now);
-        stats.elapsed = self.started.map_or(Duration::ZERO, |started| {
-            now.saturating_duration_since(started)
-        });
-        stats.waiting = self.why.map(|why| self.waiting(why));
-        stats
-    }
-
-    fn waiting(&self, why: Why) -> Waiting {
-        let host = |id| Arc::clone(&self.hosts.get(id).name);
-        match why {
-            Why::Rate => Waiting::Rate,
-            Why::Gap(id) => Waiting::HostGap(host(id)),
-            Why::Pause(id) => Waiting::HostPause(host(id)),
-            Why::HostLimit => Waiting::HostLimit,
-            Why::Tag(id) => Waiting::TagPause(self.tags.name(id).clone()),
-            Why::Crawl => Waiting::CrawlPause,
-            Why::Robots => Waiting::Robots,
-            Why::Retry(id) => Waiting::RetryDelay(host(id)),
-            Why::Cap => Waiting::Cap,
-            Why::WarmUp => Waiting::WarmUp,
-            Why::Nothing => Waiting::NothingQueued,
-            Why::Stopping => Waiting::Stopping,
-        }
-    }
-
-    /// Ends the run: says how it went, and lets go of URLs that stayed too deep.
-    pub fn end_run(&mut self, now: Instant) -> Stats {
-        let deep: Vec<Homeless> = {
-            let mut deep: Vec<_> = std::mem::take(&mut self.deep).into_values().collect();
-            deep.sort_by_key(|homeless| homeless.entry.age);
-            deep
-        };
-        for homeless in deep {
-            self.journal_skip(&homeless, SkipReason::Depth);
-            self.release(homeless.origin);
-        }
-        self.why = None;
-        let mut stats = self.stats(now);
-        stats.parked = self.parked();
-        stats.unmatched_host_rules = self
-            .policy
-            .hosts
-            .iter()
-            .zip(self.hosts.rule_used())
-            .filter(|(_, used)| !**used)
-            .map(|(rule, _)| rule.name.clone())
-            .collect();
-        stats.end = Some(self.run_end(&stats));
-        stats
-    }
-
-    fn run_end(&self, stats: &Stats) -> RunEnd {
-        let fetched_nothing = stats.pages == 0 && self.done_before == 0;
-        match self.stopped {
-            Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
-            Some((_, end)) if stats.pending() > 0 => end,
-            _ if fetched_nothing && stats.discovered > 0 => RunEnd::Nothing,
-            _ if stats.pending() == 0 => RunEnd::Complete,
-            _ if stats
-                .parked
-                .iter()
-                .all(|parked| parked.reason == ParkReason::PageLimit) =>
-            {
-                RunEnd::Bound(Bound::PagesPerHost)
-            }
-            _ => RunEnd::HostsParked,
-        }
-    }
-
-    fn parked(&self) -> Vec<Parked> {
-        let mut parked: Vec<Parked> = self
-            .hosts
-            .iter()
-            .filter(|host| host.parked())
-            .map(|host| Parked {
-                host: Arc::clone(&host.name),
-                reason: ParkReason::Failures(host.failures()),
-            })
-            .collect();
-        let unreachable = |origin: &&super::origins::Origin| {
-            matches!(origin.robots, RobotsState::GivenUp) && origin.refs > 0
-        };
-        parked.extend(
-            self.origins
-                .iter()
-                .filter(unreachable)
-                .map(|origin| Parked {
-                    host: Arc::clone(&self.hosts.get(origin.host).name),
-                    reason: ParkReason::RobotsUnreachable,
-                }),
-        );
-        parked.extend(self.full.keys().map(|host| Parked {
-            host: Arc::clone(&self.hosts.get(*host).name),
-            reason: ParkReason::PageLimit,
-        }));
-        parked.sort_by(|a, b| a.host.cmp(&b.host));
-        parked.dedup_by(|a, b| a.host == b.host);
-        parked
-    }
-
-    /// Which stop rule ended the run, if one did.
-    #[must_use]
-    pub fn tripped(&self) -> Option<Trip> {
-        match self.stopped {
-            Some((_, RunEnd::Refused(trip))) => Some(trip),
-            _ => None,
-        }
-    }
-
-    /// Gives an origin rules that were read before, `age` ago.
-    pub fn restore_robots(
-        &mut self,
-        request: &Request,
-        rules: Arc<OriginRules>,
-        age: Duration,
-        now: Instant,
-    ) {
-        if age >= ROBOTS_LIFETIME {
-            return;
-        }
-        let (origin, host) = self.locate(request);
-        self.release(origin);
-        if let Some(delay) = rules.crawl_delay {
-            self.hosts.get_mut(host).raise_gap(delay);
-        }
-        let until = now + ROBOTS_LIFETIME.saturating_sub(age);
-        self.origins.get_mut(origin).robots = RobotsState::Known { rules, until };
-    }
-
-    /// Leaves a host alone until `until`, as an earlier run was asked to.
-    pub fn restore_pause(&mut self, host: &str, until: Instant) {
-        let host = self.hosts.find_or_add(host, &self.policy);
-        self.hosts.get_mut(host).pause(until);
-    }
-
-    /// Says how many URLs earlier runs of this pass were done with.
-    pub fn restore_done(&mut self, done: u64) {
-        self.done_before = done;
-    }
-
-    /// Takes a host into the scope that a seed landed on in an earlier run.
-    pub fn restore_landed(&mut self, url: &Url) {
-        self.landed.insert(uri::host_key(url).into());
-    }
-
-    /// Marks a URL as found in an earlier run, without queueing it.
-    pub fn restore_seen(&mut self, fingerprint: u64) {
-        self.seen.claim(fingerprint);
-    }
-
-    /// Queues a URL that an earlier run left, whatever the scope says now.
-    pub fn restore(&mut self, candidate: &Candidate, not_before: Option<Instant>, now: Instant) {
-        if !self.seen.claim(candidate.fingerprint) {
-            return;
-        }
-        self.counts.discovered += 1;
-        self.counts.queued += 1;
-        let homeless = self.settle(&candidate.request, candidate.fingerprint, candidate);
-        match not_before.filter(|at| *at > now) {
-            Some(at) => self.delayed.push(at, homeless),
-            None => self.enqueue(homeless, now),
-        }
+        let since = self.stopped.map_or(now, |(since, _)| since);
+        self.stopped = Some((since, RunEnd::Error));
     }
 
     /// Notes that an entry no longer refers to its origin.
@@ -666,7 +453,7 @@ impl Engine {
     }
 
     pub(super) fn journal_skip(&mut self, homeless: &Homeless, reason: SkipReason) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = homeless.entry.kind.purpose() else {
@@ -682,6 +469,7 @@ impl Engine {
             attempts: homeless.entry.attempt - 1,
             to: None,
             message: None,
+            referrer: None,
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),

@@ -4,18 +4,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Flight, Homeless};
-use super::job::{Done, Finished, Report, RobotsAnswer, Then};
-use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
+use super::engine::{Engine, Flight, Homeless, Keeping};
+use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
-use crate::frontier::{Candidate, Kind, OriginId};
+use crate::frontier::{Candidate, Extra, Kind};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
-use crate::policy::RetryAfterScope;
-use crate::politeness::Weight;
-use crate::uri;
+use crate::policy::{MAX_DURATION, RetryAfterScope};
+use crate::politeness::{HostId, Weight};
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +30,22 @@ pub enum Ending {
     Returned,
     /// It was a request for robots.txt.
     Robots,
+    /// It was the last request for a robots.txt that could not be read; its
+    /// origin's URLs are left for the next run.
+    RobotsUnreachable,
+}
+
+/// How a host stands after a job on it has ended, for those who look on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The gap between two starts, as it is now.
+    pub(crate) gap: Duration,
+    /// Until when it is left alone.
+    pub(crate) paused_until: Option<Instant>,
+    /// Until when every host is.
+    pub(crate) crawl_paused_until: Option<Instant>,
+    /// Whether its URLs are left for the next run.
+    pub(crate) parked: bool,
 }
 
 /// What a request's end says in the ledger, besides the end itself.
@@ -46,6 +60,16 @@ impl Engine {
     /// Takes in how a job ended. A job that was given up in the meantime
     /// changes nothing.
     pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
+        let (ending, _) = self.finish_and_look(report, now)?;
+        Some(ending)
+    }
+
+    /// The same, and how the job's host stands afterwards.
+    pub(super) fn finish_and_look(
+        &mut self,
+        report: Report,
+        now: Instant,
+    ) -> Option<(Ending, Standing)> {
         let mut flight = self.in_flight.remove(&report.id)?;
         flight.url.clone_from(&report.url);
         self.hosts.get_mut(flight.host).on_end();
@@ -53,15 +77,25 @@ impl Engine {
         let host = flight.host;
         let ending = if let Kind::Robots { of } = flight.entry.kind {
             self.robots_in_flight -= 1;
-            self.finish_robots(flight, of, report, now);
-            Ending::Robots
+            self.finish_robots(flight, of, report, now)
         } else {
             self.finish_page(flight, report, now)
         };
         // The host's place follows from what has just changed.
         self.place(host, now);
+        let standing = self.standing(host);
         self.sweep(now);
-        Some(ending)
+        Some((ending, standing))
+    }
+
+    fn standing(&self, host: HostId) -> Standing {
+        let host = self.hosts.get(host);
+        Standing {
+            gap: host.gap(),
+            paused_until: host.paused_until(),
+            crawl_paused_until: self.crawl_pause,
+            parked: host.parked(),
+        }
     }
 
     fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
@@ -82,6 +116,8 @@ impl Engine {
             Finished::Backoff { scope, duration } => {
                 self.note_attempt(&flight, None, now);
                 let tag = self.tag_of(&scope, flight.tag);
+                // A handler's durations are unchecked; no instant is beyond this.
+                let duration = duration.min(MAX_DURATION);
                 self.tag_pauses.pause(tag, now + duration);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
@@ -114,6 +150,14 @@ impl Engine {
         } else {
             End::Done
         };
+        let was_redirected = |extra: &Extra| !extra.hops.is_empty();
+        if flight.entry.seed
+            && self.options.seeds_widen_scope
+            && flight.entry.extra.as_deref().is_some_and(was_redirected)
+        {
+            let host = self.hosts.get(flight.host);
+            self.landed.insert((&*host.name).into());
+        }
         let tag = flight.tag;
         let note = Note {
             status,
@@ -156,16 +200,14 @@ impl Engine {
             ..Note::default()
         };
         self.journal_end(&flight, End::Redirected, note, None, Vec::new());
-        if flight.entry.seed && self.options.seeds_widen_scope && target.foreign_host {
-            self.landed.insert(uri::host_key(target.url()).into());
-        }
         self.release(flight.origin);
         let _ = self.push(target, now);
         Ending::Ended(End::Redirected)
     }
 
     fn finish_failed(&mut self, flight: Flight, error: Error, now: Instant) -> Ending {
-        if error.kind() == ErrorKind::Cancelled {
+        // Without a stop it would start again at once, and for ever.
+        if error.kind() == ErrorKind::Cancelled && self.is_stopping() {
             self.counts.cancelled += 1;
             return self.give_back(flight, now);
         }
@@ -224,7 +266,7 @@ impl Engine {
     ) -> Ending {
         if flight.entry.attempt <= self.policy.retry.max_retries {
             let delay = after.unwrap_or_else(|| self.retry_delay(flight.entry.attempt));
-            return self.retry(flight, delay, now);
+            return self.retry(flight, delay.min(MAX_DURATION), now);
         }
         let mut error = Error::worker(format!("{why} after the last one"));
         if let Some(status) = status {
@@ -241,19 +283,10 @@ impl Engine {
             mut entry,
             ..
         } = flight;
-        self.counts.retried += 1;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
         self.reopen(host, now);
         entry.attempt += 1;
-        let not_before = now + delay;
-        if self.options.journal {
-            self.journal.push(Change::Retried {
-                fingerprint: entry.fingerprint,
-                attempt: entry.attempt,
-                not_before,
-            });
-        }
         let homeless = Homeless {
             origin,
             host,
@@ -264,12 +297,27 @@ impl Engine {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
         }
-        if self.hosts.get(host).parked() {
+        self.counts.retried += 1;
+        let not_before = now + delay;
+        if self.options.journal == Keeping::Everything {
+            self.journal.push(Change::Retried {
+                fingerprint: homeless.entry.fingerprint,
+                attempt: homeless.entry.attempt,
+                not_before,
+            });
+        }
+        self.put_off(homeless, not_before, now);
+        Ending::Retrying { delay }
+    }
+
+    /// Keeps an entry back until an instant; on a host that is parked it would
+    /// only hold up the end of the run.
+    pub(super) fn put_off(&mut self, homeless: Homeless, not_before: Instant, now: Instant) {
+        if self.hosts.get(homeless.host).parked() {
             self.enqueue(homeless, now);
         } else {
             self.delayed.push(not_before, homeless);
         }
-        Ending::Retrying { delay }
     }
 
     /// Puts a request back as it was, its attempt not counted.
@@ -296,13 +344,13 @@ impl Engine {
     }
 
     /// The delay before the retry that follows attempt `attempt`.
-    fn retry_delay(&mut self, attempt: u32) -> Duration {
+    pub(super) fn retry_delay(&mut self, attempt: u32) -> Duration {
         self.policy.retry.delay_before(attempt, self.rng.f64())
     }
 
     /// What an attempt says about the pace: failures for the cap, throttling
     /// for the host. Gives the pause that the site asked for.
-    fn note_attempt(
+    pub(super) fn note_attempt(
         &mut self,
         flight: &Flight,
         error: Option<&Error>,
@@ -327,7 +375,7 @@ impl Engine {
                     self.crawl_pause = Some(self.crawl_pause.map_or(until, |held| held.max(until)));
                 }
                 host.on_asked_to_wait(now, until);
-                if self.options.journal {
+                if self.options.journal == Keeping::Everything {
                     let host = std::sync::Arc::clone(&host.name);
                     self.journal.push(Change::Paused { host, until });
                 }
@@ -393,98 +441,6 @@ impl Engine {
         }
     }
 
-    fn finish_robots(&mut self, flight: Flight, of: OriginId, report: Report, now: Instant) {
-        match report.finished {
-            Finished::Robots(RobotsAnswer::Rules {
-                rules,
-                body,
-                sitemaps,
-                ..
-            }) => {
-                self.note_attempt(&flight, None, now);
-                self.hosts.get_mut(flight.host).on_served();
-                self.learn_robots(of, rules, body, now);
-                self.release(flight.origin);
-                self.release(of);
-                for sitemap in sitemaps {
-                    let _ = self.push(sitemap, now);
-                }
-            }
-            Finished::Robots(RobotsAnswer::Redirected(request)) => {
-                self.note_attempt(&flight, None, now);
-                self.hosts.get_mut(flight.host).on_served();
-                self.queue_robots(of, &request, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
-            Finished::Failed(error) if error.kind() != ErrorKind::Cancelled => {
-                let asked = self.note_attempt(&flight, Some(&error), now);
-                if flight.entry.attempt <= self.policy.retry.max_retries {
-                    let delay = self
-                        .retry_delay(flight.entry.attempt)
-                        .max(asked.unwrap_or_default());
-                    let Flight {
-                        origin,
-                        host,
-                        tag,
-                        mut entry,
-                        ..
-                    } = flight;
-                    self.counts.retried += 1;
-                    entry.attempt += 1;
-                    self.delayed.push(
-                        now + delay,
-                        Homeless {
-                            origin,
-                            host,
-                            tag,
-                            entry,
-                        },
-                    );
-                } else {
-                    self.origins.get_mut(of).robots = RobotsState::GivenUp;
-                    self.release(flight.origin);
-                    self.release(of);
-                }
-            }
-            // Given up or unanswered: asked for again when it is next needed.
-            _ => {
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(flight.origin);
-                self.release(of);
-            }
-        }
-    }
-
-    fn learn_robots(
-        &mut self,
-        of: OriginId,
-        rules: std::sync::Arc<OriginRules>,
-        body: std::sync::Arc<[u8]>,
-        now: Instant,
-    ) {
-        let host = self.origins.get(of).host;
-        if let Some(delay) = rules.crawl_delay {
-            self.hosts.get_mut(host).raise_gap(delay);
-        }
-        let origin = self.origins.get_mut(of);
-        if self.options.journal {
-            let origin = std::sync::Arc::clone(&origin.name);
-            self.journal.push(Change::Robots {
-                origin,
-                body,
-                at: now,
-            });
-        }
-        origin.robots = RobotsState::Known {
-            rules,
-            until: now + ROBOTS_LIFETIME,
-        };
-        self.put_back_lanes_of(of, now);
-        self.place(host, now);
-    }
-
     fn journal_end(
         &mut self,
         flight: &Flight,
@@ -493,7 +449,7 @@ impl Engine {
         page: Option<Box<crate::ledger::PageMemory>>,
         records: Vec<crate::ledger::RecordLine>,
     ) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = flight.entry.kind.purpose() else {
@@ -508,6 +464,10 @@ impl Engine {
             attempts: flight.entry.attempt,
             to: note.to,
             message: note.message,
+            referrer: match end {
+                End::Failed(_) => flight.entry.referrer.clone(),
+                _ => None,
+            },
             depth: flight.entry.depth,
             page,
             records,

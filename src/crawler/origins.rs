@@ -36,6 +36,10 @@ pub(super) enum RobotsState {
     Known {
         rules: Arc<OriginRules>,
         until: Instant,
+        /// Whether anything was started by these rules. Those that were not
+        /// serve once even when they are old: where the pace is slower than
+        /// their life, they would be asked for again and again, and no page.
+        used: bool,
     },
     /// It cannot be read in this run: everything is forbidden until it can.
     GivenUp,

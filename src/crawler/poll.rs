@@ -76,7 +76,7 @@ impl Engine {
     }
 
     fn heed_deadline(&mut self, now: Instant) {
-        if self.pending() > 0 && self.deadline.is_some_and(|deadline| now >= deadline) {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
             self.stop(RunEnd::Bound(Bound::Deadline), now);
         }
     }
@@ -87,7 +87,7 @@ impl Engine {
             .policy
             .max_requests
             .is_some_and(|max| self.counts.requests >= max);
-        if spent && self.counts.queued > 0 {
+        if spent && self.has_queued() {
             self.stop(RunEnd::Bound(Bound::Requests), now);
         }
         if let Some((since, _)) = self.stopped {
@@ -110,6 +110,14 @@ impl Engine {
             },
         };
         self.until_deadline(poll)
+    }
+
+    /// Whether anything is queued or held, a request for robots.txt included
+    /// that no URL waits for any more.
+    fn has_queued(&self) -> bool {
+        self.counts.queued > 0
+            || self.schedule.first_ready().is_some()
+            || self.next_event().is_some()
     }
 
     /// What holds back a start that could otherwise be made at `at`: the one
@@ -183,10 +191,7 @@ impl Engine {
             self.hosts.get_mut(host).on_end();
             if let Kind::Robots { of } = entry.kind {
                 self.robots_in_flight -= 1;
-                self.origins.get_mut(of).robots = RobotsState::Unknown;
-                self.put_back_lanes_of(of, now);
-                self.release(origin);
-                self.release(of);
+                self.forget_robots(origin, of, now);
             } else {
                 self.counts.cancelled += 1;
                 self.counts.queued += 1;
@@ -284,7 +289,7 @@ impl Engine {
             return false;
         }
         match &self.origins.get(origin).robots {
-            RobotsState::Known { until, .. } if *until > now => return false,
+            RobotsState::Known { until, used, .. } if *until > now || !used => return false,
             RobotsState::Known { .. } | RobotsState::Unknown => self.ask_for_robots(origin, now),
             RobotsState::Asked | RobotsState::GivenUp => {}
         }
@@ -366,13 +371,19 @@ impl Engine {
             .min_by_key(|(at, _)| *at)
     }
 
+    /// What the next start waits for when only an end can bring it about. What
+    /// is left for the next run waits for nothing in this one.
     fn idle_reason(&self) -> Why {
-        if self.counts.queued == 0 {
-            Why::Nothing
-        } else if self.robots_in_flight == self.in_flight.len() {
+        let is_waited_for = |flight: &Flight| match flight.entry.kind {
+            Kind::Robots { of } => !self.origins.get(of).aside.is_empty(),
+            _ => false,
+        };
+        if self.schedule.any_busy() {
+            Why::HostLimit
+        } else if self.robots_in_flight > 0 && self.in_flight.values().any(is_waited_for) {
             Why::Robots
         } else {
-            Why::HostLimit
+            Why::Nothing
         }
     }
 
@@ -382,6 +393,11 @@ impl Engine {
             (lane.origin, lane.tag)
         };
         let entry = self.schedule.pop(lane);
+        if let RobotsState::Known { used, .. } = &mut self.origins.get_mut(origin).robots
+            && !matches!(entry.kind, Kind::Robots { .. })
+        {
+            *used = true;
+        }
         self.pacer.take(now);
         let record = self.hosts.get_mut(host);
         record.on_start(now);
@@ -401,6 +417,7 @@ impl Engine {
             id,
             origin: std::sync::Arc::clone(&self.origins.get(origin).name),
             tag: self.tags.name(tag).clone(),
+            started: now,
             entry: entry.clone(),
         };
         self.in_flight.insert(

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::Run;
+use super::admit::Redirect;
 use super::job::{Done, Finished, Job};
 use super::worker::{Answer, unfinished};
 use crate::error::{Error, ErrorKind, Result};
@@ -37,25 +38,24 @@ impl Run {
             .as_ref()
             .map_or(0, |response| response.body().len() as u64);
         let finished = match (report.ended, report.response.as_deref()) {
-            (Ended::Redirected { status, target }, _) => {
-                Finished::Redirected(Box::new(self.admit.hop(
-                    &report.request,
-                    status,
-                    target,
-                    Purpose::Sitemap,
-                    job.entry.seed,
-                )))
+            (Ended::Redirected { status, target }, response) => {
+                let redirect = Redirect::new(status, target, Purpose::Sitemap, response);
+                let hop = self.admit.hop(&job.request(), redirect, job.entry.seed);
+                Finished::Redirected(Box::new(hop))
             }
             (Ended::Outcome(Outcome::Done), Some(response)) => {
                 match self.read_sitemap(&report.request, response) {
                     Ok(done) => Finished::Done(Box::new(done)),
+                    // Many sites answer with a page whatever they are asked for.
+                    Err(error) if is_guess(&report.request) => Finished::Done(Box::new(Done {
+                        message: Some(error.to_string()),
+                        ..Done::default()
+                    })),
                     Err(error) => Finished::Failed(error),
                 }
             }
-            // Nobody has said that there is one.
             (Ended::Outcome(Outcome::Fail(error)), _)
-                if report.request.referrer().is_none()
-                    && matches!(error.status(), Some(404 | 410)) =>
+                if is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
             {
                 Finished::Done(Box::default())
             }
@@ -80,11 +80,9 @@ impl Run {
         let is_index = read.kind == sitemap::Kind::Index;
         if read.entries.is_empty() && (read.error.is_some() || read.kind == sitemap::Kind::Unknown)
         {
-            let why = read
-                .error
-                .map_or_else(|| "nothing it knows".to_owned(), |e| e.to_string());
+            let why = read.error.as_ref().map_or("no sitemap", Error::message);
             return Err(Error::new(ErrorKind::Extract)
-                .with_message(format!("not a sitemap: {why}"))
+                .with_message(why)
                 .with_status(response.status()));
         }
         let referrer: Arc<str> = uri::without_credentials(response.url()).as_str().into();
@@ -113,4 +111,10 @@ impl Run {
         }
         Ok(done)
     }
+}
+
+/// Whether it is the usual place of a sitemap, and nobody has said that there is
+/// one.
+fn is_guess(request: &Request) -> bool {
+    request.referrer().is_none()
 }

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use log::{debug, warn};
+use url::Url;
 
 use super::Run;
+use super::admit::Redirect;
+use super::chronicle::Attempt;
 use super::event::Event;
-use super::finish::Ending;
+use super::finish::{Ending, Standing};
 use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
+use crate::error::{Error, ErrorKind};
 use crate::extract::Context;
 use crate::fetch::Response;
 use crate::frontier::Kind;
@@ -25,7 +29,27 @@ pub(super) struct Memo {
     status: Option<u16>,
     bytes: u64,
     elapsed: Duration,
+    error: Option<ErrorKind>,
+    /// Whether the site said how long it wants to be left alone.
+    asked: bool,
     message: Option<String>,
+}
+
+impl Memo {
+    fn attempt<'a>(&'a self, ending: &'a Ending, standing: Standing) -> Attempt<'a> {
+        Attempt {
+            url: self.request.url(),
+            ended: Instant::now(),
+            took: self.elapsed,
+            status: self.status,
+            bytes: self.bytes,
+            error: self.error,
+            asked: self.asked,
+            message: self.message.as_deref().unwrap_or_default(),
+            ending,
+            standing,
+        }
+    }
 }
 
 impl Run {
@@ -65,14 +89,17 @@ impl Run {
     fn after(
         self: &Arc<Self>,
         spawn: bool,
-        ending: Option<&Ending>,
+        ending: Option<&(Ending, Standing)>,
         memo: Option<&Memo>,
         journal_full: bool,
     ) {
         if spawn {
             self.spawn();
         }
-        if let (Some(ending), Some(memo)) = (ending, memo) {
+        if let (Some((ending, standing)), Some(memo)) = (ending, memo) {
+            if let Some(recorder) = &self.recorder {
+                recorder.ended(&memo.attempt(ending, *standing));
+            }
             self.tell(ending, memo);
         }
         if journal_full {
@@ -88,8 +115,9 @@ impl Run {
         let message = memo.message.as_deref().unwrap_or_default();
         match ending {
             Ending::Ended(End::Failed(kind)) => {
+                let times = if attempt == 1 { "attempt" } else { "attempts" };
                 warn!(
-                    "{}: failed after {attempt} attempts ({kind}): {message}",
+                    "{}: failed after {attempt} {times} ({kind}): {message}",
                     shown()
                 );
             }
@@ -97,6 +125,13 @@ impl Run {
                 debug!(
                     "{}: attempt {attempt} failed, next in {delay:?}: {message}",
                     shown()
+                );
+            }
+            Ending::RobotsUnreachable => {
+                warn!(
+                    "{}: its host is left for the next run after {attempt} failed {}: {message}",
+                    shown(),
+                    if attempt == 1 { "attempt" } else { "attempts" }
                 );
             }
             Ending::Ended(_) | Ending::Robots if !message.is_empty() => {
@@ -129,6 +164,9 @@ impl Run {
     fn perform(&self, job: Job) -> (Report, Memo) {
         let start = Instant::now();
         let request = self.with_host_headers(job.request());
+        if let Some(recorder) = &self.recorder {
+            recorder.started(request.url(), job.started);
+        }
         if self.events.wanted() {
             self.events.send(&Event::Started {
                 url: request.url().clone(),
@@ -145,6 +183,14 @@ impl Run {
             bytes,
             finished,
         } = answer;
+        let error = match &finished {
+            Finished::Failed(error) | Finished::Fatal(error) => Some(error),
+            _ => None,
+        };
+        let (error, asked) = (
+            error.map(Error::kind),
+            error.is_some_and(|error| error.retry_after().is_some()),
+        );
         let message = match &finished {
             Finished::Failed(error) | Finished::Fatal(error) => Some(error.to_string()),
             Finished::Done(done) => done.message.clone(),
@@ -157,6 +203,8 @@ impl Run {
             status,
             bytes,
             elapsed: start.elapsed(),
+            error,
+            asked,
             message,
         };
         (
@@ -172,9 +220,9 @@ impl Run {
     }
 
     /// Headers that the configuration gives to the request's host. Worked out
-    /// for each hop anew, so that none follows to another host.
+    /// for each hop anew, so that none follows to another origin.
     fn with_host_headers(&self, mut request: Request) -> Request {
-        if self.policy.hosts.is_empty() {
+        if self.policy.hosts.is_empty() || !self.may_have_host_headers(request.url()) {
             return request;
         }
         if let Some(rule) = self.policy.host_rule(&uri::host_key(request.url())) {
@@ -189,6 +237,16 @@ impl Run {
             }
         }
         request
+    }
+
+    /// Whether a URL's origin is one that its host's headers are meant for.
+    /// They may be credentials, and a rule names no port: so they go to where a
+    /// seed lies, to the usual port with https, and without it only on hosts
+    /// that no seed lies on.
+    fn may_have_host_headers(&self, url: &Url) -> bool {
+        let usual_port = url.port().is_none();
+        let safe = url.scheme() == "https" || !self.seed_hosts.contains(&*uri::host_key(url));
+        usual_port && safe || self.seed_origins.contains(&uri::origin(url))
     }
 
     fn page(&self, request: Request, job: &Job) -> (Request, Answer) {
@@ -210,10 +268,9 @@ impl Run {
             .map_or(0, |response| response.body().len() as u64);
         let then = match report.ended {
             Ended::Redirected { status, target } => {
-                let seed = job.entry.seed;
-                let hop = self
-                    .admit
-                    .hop(&report.request, status, target, Purpose::Page, seed);
+                let response = report.response.as_deref();
+                let redirect = Redirect::new(status, target, Purpose::Page, response);
+                let hop = self.admit.hop(&job.request(), redirect, job.entry.seed);
                 let finished = Finished::Redirected(Box::new(hop));
                 return (
                     report.request,

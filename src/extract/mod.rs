@@ -78,6 +78,7 @@ pub use context::Context;
 pub use crawl::{Attempt, Depth};
 pub use effects::{Effects, Record};
 pub use emit::Emit;
+pub(crate) use page::header_directives;
 pub use page::{Html, Links, SitemapFile};
 pub(crate) use panics::panicked;
 pub use queue::Queue;

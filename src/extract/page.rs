@@ -83,10 +83,7 @@ impl Html {
             }
             (page, encoding)
         };
-        let robots = response
-            .header_all("x-robots-tag")
-            .map(|value| html::robots_directives(&String::from_utf8_lossy(value), &services.agent))
-            .fold(page.robots(), BitOr::bitor);
+        let robots = page.robots() | header_directives(&response, &services.agent);
         Ok(Html {
             inner: Arc::new(Inner {
                 response,
@@ -380,4 +377,12 @@ fn read_sitemap(response: &Response) -> Result<Sitemap> {
         Some(fault) => error.with_source(fault),
         None => error,
     })
+}
+
+/// What an answer's `X-Robots-Tag` fields ask of the agent, whatever its body.
+pub(crate) fn header_directives(response: &Response, agent: &str) -> RobotsDirectives {
+    response
+        .header_all("x-robots-tag")
+        .map(|value| html::robots_directives(&String::from_utf8_lossy(value), agent))
+        .fold(RobotsDirectives::default(), BitOr::bitor)
 }

@@ -88,6 +88,11 @@ impl Services {
         self
     }
 
+    /// The agent whose instructions count.
+    pub(crate) fn agent(&self) -> &str {
+        &self.agent
+    }
+
     /// Sets the agent whose `meta` and `X-Robots-Tag` instructions count
     /// beside those for all: a product token, or a user-agent string that
     /// starts with it.

@@ -27,11 +27,15 @@ use super::media::TypeSet;
 use super::wire::OUTPUT_SIZE;
 use super::{Fetch, Response, credentials};
 use crate::error::{Error, ErrorKind, Result};
+use crate::http::{MediaType, sniff};
 use crate::request::{BodyLimit, Method, Request};
 
 /// Room for what a line of a request's head has beside its longest part: the
 /// method or name, the version and the line end.
 const LINE_ROOM: usize = 256;
+/// How many bytes of a body of no declared type are read to see what it is: more
+/// than are looked at (WHATWG MIME Sniffing section 5.2).
+const SNIFFED: u64 = 1500;
 /// A body's buffer is made this large at most before its bytes are there.
 const MAX_RESERVED: u64 = 1024 * 1024;
 
@@ -201,21 +205,26 @@ impl HttpFetch {
             && !matches!(status, 100..=199 | 204 | 304)
             && body.content_length() != Some(0);
         if has_body {
+            let fields = parts.headers.get_all(CONTENT_ENCODING).iter();
+            let codings = codings(fields.map(HeaderValue::as_bytes));
             // A limit of the request's own means that this body is wanted.
-            if request.body_limit().is_none() && !self.wants(&parts.headers) {
+            let wanted = match request.body_limit() {
+                Some(_) => Wanted::Yes,
+                None => self.wants(&parts.headers, !codings.is_empty()),
+            };
+            let decoded = match wanted {
                 // Dropped unread, which closes the connection: to drain a
                 // body that has no end would take for ever.
-                drop(body);
-                response = response.with_body_skipped(true);
-            } else {
-                let fields = parts.headers.get_all(CONTENT_ENCODING).iter();
-                let codings = codings(fields.map(HeaderValue::as_bytes));
-                let decoded = read_body(body, &codings, limit)?;
-                response = response
+                Wanted::No => None,
+                wanted => read_body(body, &codings, limit, wanted)?,
+            };
+            response = match decoded {
+                Some(decoded) => response
                     .with_body(decoded.body)
                     .with_truncated(decoded.truncated)
-                    .with_undecoded(decoded.undecoded);
-            }
+                    .with_undecoded(decoded.undecoded),
+                None => response.with_body_skipped(true),
+            };
         }
         let headers = parts.headers.iter();
         Ok(response.with_headers(
@@ -225,13 +234,33 @@ impl HttpFetch {
         ))
     }
 
-    fn wants(&self, headers: &HeaderMap) -> bool {
+    fn wants(&self, headers: &HeaderMap, is_coded: bool) -> Wanted {
         let Some(types) = &self.settings.types else {
-            return true;
+            return Wanted::Yes;
         };
         let declared = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        types.wants(declared.unwrap_or_default())
+        let declared = declared.unwrap_or_default();
+        if types.wants(declared) {
+            return Wanted::Yes;
+        }
+        let declared = String::from_utf8_lossy(declared);
+        let media = MediaType::parse(&declared);
+        if media.is_unspecific() && !is_coded {
+            Wanted::IfText
+        } else {
+            Wanted::No
+        }
     }
+}
+
+/// Whether a body is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Yes,
+    /// If its first bytes are text: its type says nothing of it, and a page may
+    /// be sent so as well as a disk image.
+    IfText,
+    No,
 }
 
 impl Fetch for HttpFetch {
@@ -255,26 +284,35 @@ impl Fetch for HttpFetch {
     }
 }
 
+/// Reads a body; `None` when it turns out not to be wanted.
 fn read_body(
     body: ureq::Body,
     codings: &[coding::Coding],
     limit: BodyLimit,
-) -> Result<coding::Decoded> {
+    wanted: Wanted,
+) -> Result<Option<coding::Decoded>> {
     let most = if codings.is_empty() {
         limit.bytes
     } else {
         coded_limit(limit.bytes)
     };
     let announced = body.content_length();
+    let mut reader = body.into_reader().take(most.saturating_add(1));
+    let mut bytes = Vec::new();
+    if wanted == Wanted::IfText {
+        let start = (&mut reader).take(SNIFFED).read_to_end(&mut bytes);
+        start.map_err(|error| error_of(error.into()))?;
+        if sniff(&bytes).is_binary() {
+            return Ok(None);
+        }
+    }
     if !limit.keep_start && announced.is_some_and(|length| length > most) {
         return Err(too_large(limit.bytes));
     }
     let reserved = announced.unwrap_or(0).min(most).min(MAX_RESERVED);
-    let mut bytes = Vec::with_capacity(usize::try_from(reserved).unwrap_or(0));
-    let read = body
-        .into_reader()
-        .take(most.saturating_add(1))
-        .read_to_end(&mut bytes);
+    let reserved = usize::try_from(reserved).unwrap_or(0);
+    bytes.reserve_exact(reserved.saturating_sub(bytes.len()));
+    let read = reader.read_to_end(&mut bytes);
     read.map_err(|error| error_of(error.into()))?;
     let over = bytes.len() as u64 > most;
     if over && !limit.keep_start {
@@ -283,7 +321,7 @@ fn read_body(
     if over {
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     }
-    decode(bytes, codings, over, limit)
+    decode(bytes, codings, over, limit).map(Some)
 }
 
 /// A request as it goes out, but for its body.

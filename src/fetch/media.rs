@@ -1,14 +1,16 @@
 //! [`ReadBody`]: which bodies are read.
 //!
 //! Invariant: a body whose type is missing or unreadable is always read: it is
-//! for the one who reads it to find out what it is.
+//! for the one who reads it to find out what it is. One whose type says nothing
+//! is read if its first bytes are text.
 
 /// Which bodies a fetcher reads, by the media type that the answer declares.
 ///
 /// An answer of another type has no body and is marked
 /// [`body_skipped`](super::Response::body_skipped); its connection is closed,
 /// so that a radio stream or a camera does not hold a worker until the limit.
-/// An answer that declares no type is read, and so is the answer to a request
+/// An answer that declares no type is read, one of a type that says nothing,
+/// such as `application/octet-stream`, if its first bytes are text, and so is the answer to a request
 /// with a [body limit](crate::Request::with_body_limit) of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

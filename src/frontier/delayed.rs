@@ -104,6 +104,15 @@ impl<T> Delayed<T> {
         out.into_iter().map(|held| held.value).collect()
     }
 
+    /// Changes all of them.
+    pub fn update(&mut self, mut change: impl FnMut(&mut T)) {
+        let mut all = std::mem::take(&mut self.heap).into_vec();
+        for Reverse(held) in &mut all {
+            change(&mut held.value);
+        }
+        self.heap = all.into();
+    }
+
     /// All of them, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.heap.iter().map(|Reverse(held)| &held.value)

@@ -55,6 +55,8 @@ pub struct Extra {
     pub body: Vec<u8>,
     /// The redirects that led here.
     pub hops: Vec<Hop>,
+    /// Whether one of the redirects set a cookie.
+    pub cookie_set: bool,
     /// The user and password of the URL.
     pub user: Option<(String, Option<String>)>,
 }
@@ -106,6 +108,7 @@ impl Entry {
                     headers: request.headers().to_vec(),
                     body: request.body().to_vec(),
                     hops: request.hops().to_vec(),
+                    cookie_set: request.cookie_set(),
                     user,
                 })
             }),
@@ -142,7 +145,8 @@ impl Entry {
             }
             request = request
                 .with_body(extra.body.clone())
-                .with_hops(extra.hops.clone());
+                .with_hops(extra.hops.clone())
+                .with_cookie_set(extra.cookie_set);
         }
         request
     }
@@ -166,7 +170,8 @@ mod tests {
             .with_hops(vec![Hop {
                 url: Url::parse("http://old.test/").expect("a URL"),
                 status: 301,
-            }]);
+            }])
+            .with_cookie_set(true);
         let entry = Entry::new(&request, 9, Kind::Page, false, 0);
         let again = entry.request("https://example.com:8443", &Tag::from("t"));
         assert_eq!(again.url().as_str(), url);

@@ -59,6 +59,8 @@ enum HostPlace {
     /// Nothing to give, or nothing may start until something ends.
     #[default]
     Off,
+    /// Has as many in flight as allowed.
+    Busy,
     /// Could start one now.
     Ready(Rank),
     /// Could start one at an instant.
@@ -72,7 +74,9 @@ pub enum Readiness {
     Now,
     /// At this instant.
     At(Instant),
-    /// When something has ended.
+    /// When one of its requests in flight has ended.
+    Busy,
+    /// Not until it is placed anew.
     Later,
 }
 
@@ -86,6 +90,8 @@ pub struct Schedule {
     hosts: Vec<HostQueue>,
     ready: BTreeSet<(Rank, HostId)>,
     waiting: BTreeSet<(Instant, HostId)>,
+    /// How many hosts have something to give and as much in flight as allowed.
+    busy: usize,
     held: BTreeSet<(Instant, LaneId)>,
     turn: u64,
 }
@@ -102,6 +108,7 @@ impl Schedule {
             hosts: Vec::new(),
             ready: BTreeSet::new(),
             waiting: BTreeSet::new(),
+            busy: 0,
             held: BTreeSet::new(),
             turn: 0,
         }
@@ -212,6 +219,7 @@ impl Schedule {
         };
         let wanted = match (queue.lanes.first(), readiness) {
             (None, _) | (_, Readiness::Later) => HostPlace::Off,
+            (Some(_), Readiness::Busy) => HostPlace::Busy,
             (Some(_), Readiness::At(at)) => HostPlace::Waiting(at),
             (Some(((priority, _), _)), Readiness::Now) => {
                 let priority = if self.order == Order::BestFirst {
@@ -232,6 +240,7 @@ impl Schedule {
         }
         match std::mem::replace(&mut queue.place, wanted) {
             HostPlace::Off => {}
+            HostPlace::Busy => self.busy -= 1,
             HostPlace::Ready(rank) => {
                 self.ready.remove(&(rank, host));
             }
@@ -241,6 +250,7 @@ impl Schedule {
         }
         match wanted {
             HostPlace::Off => {}
+            HostPlace::Busy => self.busy += 1,
             HostPlace::Ready(rank) => {
                 self.ready.insert((rank, host));
             }
@@ -260,6 +270,12 @@ impl Schedule {
                 ..
             })
         )
+    }
+
+    /// Whether a host has something to give, and as much in flight as allowed.
+    #[must_use]
+    pub fn any_busy(&self) -> bool {
+        self.busy > 0
     }
 
     /// Whether the host has lanes that could go.
@@ -353,6 +369,18 @@ impl Schedule {
         }
         drained.sort_by_key(|(_, _, entry)| entry.age);
         drained
+    }
+
+    /// Changes everything that is queued; what decides the order must stay as
+    /// it is.
+    pub fn update(&mut self, mut change: impl FnMut(&mut Entry)) {
+        for lane in self.lanes.iter_mut().flatten() {
+            let mut slots = std::mem::take(&mut lane.queue).into_vec();
+            for slot in &mut slots {
+                change(&mut slot.entry);
+            }
+            lane.queue = slots.into();
+        }
     }
 
     /// Everything that is queued, in no order.

@@ -22,6 +22,8 @@ pub struct Scope {
     include: Vec<Glob>,
     exclude: Vec<Glob>,
     drop_params: DropParams,
+    /// The patterns as they were given, in a form that is the same each time.
+    text: String,
 }
 
 impl Default for Scope {
@@ -33,6 +35,7 @@ impl Default for Scope {
             include: Vec::new(),
             exclude: Vec::new(),
             drop_params: DropParams::session_ids(),
+            text: ScopeBuilder::default().describe(),
         }
     }
 }
@@ -47,6 +50,12 @@ impl Scope {
     #[must_use]
     pub fn is_of_seeds(&self) -> bool {
         self.of_seeds
+    }
+
+    /// The patterns as text: equal for equal scopes, in every run.
+    #[must_use]
+    pub fn describe(&self) -> &str {
+        &self.text
     }
 
     /// Takes in the host of a seed, if the hosts are those of the seeds.
@@ -133,12 +142,28 @@ impl ScopeBuilder {
         self
     }
 
+    fn describe(&self) -> String {
+        let sorted = |patterns: &[String]| {
+            let mut patterns = patterns.to_vec();
+            patterns.sort();
+            patterns
+        };
+        format!(
+            "hosts {:?} include {:?} exclude {:?} drop {:?}",
+            sorted(&self.hosts),
+            sorted(&self.include),
+            sorted(&self.exclude),
+            self.drop_params.as_deref().map(sorted),
+        )
+    }
+
     /// Reads the patterns.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid), naming the pattern
     /// that is none.
     pub fn build(self) -> Result<Scope> {
+        let text = self.describe();
         let mut hosts = Hosts::default();
         for pattern in &self.hosts {
             hosts.insert(HostPattern::new(pattern)?);
@@ -146,6 +171,7 @@ impl ScopeBuilder {
         let globs =
             |patterns: Vec<String>| patterns.into_iter().map(Glob::new).collect::<Result<_>>();
         Ok(Scope {
+            text,
             of_seeds: self.hosts.is_empty(),
             hosts,
             include: globs(self.include)?,

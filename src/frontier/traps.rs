@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use url::Url;
+use url::{Position, Url};
 
 use super::seen::Identity;
 use crate::admission::SkipReason;
@@ -37,9 +37,14 @@ impl Default for TrapLimits {
     /// 10,000 queries to a path.
     fn default() -> Self {
         TrapLimits {
+            // Search engines and proxies take about as much, so real sites stay
+            // under it.
             max_url_length: 2048,
+            // Real sites seldom pass 10 segments.
             max_path_depth: 32,
             max_repeats: 2,
+            // A catalogue's pages and filters stay under it, a calendar's
+            // months do not.
             max_query_variants: 10_000,
         }
     }
@@ -137,10 +142,16 @@ impl TrapLimits {
     }
 }
 
+/// From how many queries on a path is worth naming: a list with its pages and
+/// filters seldom has so many, what has no end soon does.
+const WORTH_NAMING: u32 = 50;
+
 /// How many queries each path was admitted with.
 #[derive(Debug, Default)]
 pub struct Variants {
     of_path: HashMap<u64, u32, BuildHasherDefault<Identity>>,
+    /// The paths with many, by their names.
+    names: HashMap<u64, Box<str>, BuildHasherDefault<Identity>>,
 }
 
 impl Variants {
@@ -150,6 +161,29 @@ impl Variants {
         let within = *count < limit;
         *count += u32::from(within);
         within
+    }
+
+    /// As [`count`](Self::count), and remembers the path's name once it has
+    /// many queries.
+    pub fn count_named(&mut self, path: u64, limit: u32, url: &Url) -> bool {
+        let within = self.count(path, limit);
+        if self.of_path.get(&path) == Some(&WORTH_NAMING.min(limit)) {
+            let name = || url[..Position::AfterPath].into();
+            self.names.entry(path).or_insert_with(name);
+        }
+        within
+    }
+
+    /// The paths with many queries, those with the most first.
+    #[must_use]
+    pub fn many(&self) -> Vec<(&str, u32)> {
+        let mut many: Vec<(&str, u32)> = self
+            .names
+            .iter()
+            .map(|(path, name)| (&**name, self.of_path[path]))
+            .collect();
+        many.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        many
     }
 
     /// Whether one more query of a path would be within the limit.
@@ -216,5 +250,11 @@ mod tests {
         assert!(!variants.allows(7, 2));
         assert!(!variants.count(7, 2));
         assert!(variants.count(8, 2));
+        let mut named = Variants::default();
+        for n in 0..60 {
+            let url = Url::parse(&format!("http://a.test/cal?m={n}")).expect("a URL");
+            assert!(named.count_named(7, 100, &url));
+            assert!(n < 49 || named.many() == [("http://a.test/cal", n + 1)]);
+        }
     }
 }

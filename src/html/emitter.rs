@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use html5gum::{Error, State};
 
 use super::collect::Collector;
+use super::source::Unwanted;
 use super::tag::{Attr, AttrSet, Name, Tag};
 use super::tree::{Token, Tree};
 
@@ -59,6 +60,7 @@ enum Reading {
 pub(super) struct Emitter<'a> {
     tree: Tree,
     collector: &'a mut Collector,
+    unwanted: &'a Unwanted,
     is_start: bool,
     self_closing: bool,
     name: Name,
@@ -73,10 +75,11 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(collector: &'a mut Collector) -> Self {
+    pub(super) fn new(collector: &'a mut Collector, unwanted: &'a Unwanted) -> Self {
         Emitter {
             tree: Tree::new(),
             collector,
+            unwanted,
             is_start: false,
             self_closing: false,
             name: Name::EMPTY,
@@ -123,6 +126,20 @@ impl<'a> Emitter<'a> {
             .filter(|&attr| self.wanted.has(attr) && !self.attrs.present.has(attr))
     }
 
+    #[inline]
+    fn note_body(&mut self, was_in_body: bool) {
+        if !was_in_body && self.tree.in_body() {
+            self.collector.begin_body();
+        }
+    }
+
+    /// Says what the source may jump over.
+    #[inline]
+    fn note_wants(&mut self) {
+        let wanted = self.collector.wants_text() || self.tree.wants_text();
+        self.unwanted.text.set(!wanted);
+    }
+
     fn start_tag(&mut self) -> Option<State> {
         let tag = self.tag();
         let value = match tag {
@@ -140,8 +157,8 @@ impl<'a> Emitter<'a> {
         });
         if verdict.replaces_body {
             self.collector.replace_body();
-        } else if !was_in_body && self.tree.in_body() {
-            self.collector.begin_body();
+        } else {
+            self.note_body(was_in_body);
         }
         if verdict.state.is_some() {
             self.raw_name = self.name;
@@ -178,10 +195,11 @@ impl html5gum::Emitter for Emitter<'_> {
 
     #[inline]
     fn emit_string(&mut self, text: &[u8]) {
-        let was_in_body = self.tree.in_body();
-        self.tree.text(text);
-        if !was_in_body && self.tree.in_body() {
-            self.collector.begin_body();
+        if self.tree.wants_text() {
+            let was_in_body = self.tree.in_body();
+            self.tree.text(text);
+            self.note_body(was_in_body);
+            self.note_wants();
         }
         if self.collector.wants_text() && self.tree.has_text() {
             self.collector.text(text, self.tree.raw());
@@ -212,14 +230,19 @@ impl html5gum::Emitter for Emitter<'_> {
     fn emit_current_tag(&mut self) -> Option<State> {
         if self.is_start {
             self.end_attribute();
-            return self.start_tag();
+            let state = self.start_tag();
+            self.note_wants();
+            return state;
         }
         let tag = self.tag();
         let was_raw = self.tree.raw().is_some();
+        let was_in_body = self.tree.in_body();
         self.tree.end(tag, &self.name);
+        self.note_body(was_in_body);
         if self.collector.wants_text() {
             self.collector.end(tag, &self.name, was_raw);
         }
+        self.note_wants();
         None
     }
 
@@ -265,10 +288,12 @@ impl html5gum::Emitter for Emitter<'_> {
 
     #[inline]
     fn init_attribute_value(&mut self) {
+        self.unwanted.value.set(true);
         if self.reading == Reading::Name {
             self.reading = match self.wanted_attr() {
                 Some(attr) => {
                     self.attrs.ranges[attr as usize].0 = self.attrs.values.len();
+                    self.unwanted.value.set(false);
                     Reading::Value(attr)
                 }
                 None => Reading::OtherValue,

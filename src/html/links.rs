@@ -3,6 +3,7 @@
 //! A reference is resolved once, after the page has been read: only then is
 //! its base known. Links are in document order and no URL is there twice.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 
 use encoding_rs::Encoding;
@@ -91,6 +92,11 @@ impl References {
         });
     }
 
+    /// Gives back what only [`push`](Self::push) needs.
+    pub(super) fn shrink(&mut self) {
+        self.seen = Seen::default();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -114,7 +120,7 @@ impl References {
         let mut seen = Seen::default();
         let mut malformed = 0;
         for entry in &self.entries {
-            let href = String::from_utf8_lossy(&self.text[entry.start..entry.end]);
+            let href = text_of(&self.text[entry.start..entry.end]);
             let url = if is_pasted_text(&href) {
                 None
             } else {
@@ -140,6 +146,12 @@ impl References {
         }
         Resolved { links, malformed }
     }
+}
+
+/// The text of an attribute. It comes from a page that was text, so this only
+/// makes sure.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Whether a reference is text with a URL in it, such as `1.<tab>https://…`.

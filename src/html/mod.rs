@@ -10,6 +10,8 @@ mod directives;
 mod emitter;
 mod links;
 mod page;
+mod source;
+mod stack;
 mod tag;
 mod text;
 mod tree;

@@ -11,6 +11,7 @@ use super::collect::{Collector, Wanted};
 use super::directives::{RobotsDirectives, product_token};
 use super::emitter::Emitter;
 use super::links::{Link, References, Resolved};
+use super::source::{Source, Unwanted};
 use crate::uri;
 
 /// What [`Page::parse`] gathers besides title, description, canonical URL,
@@ -27,7 +28,6 @@ pub struct PageOptions {
     metas: bool,
     text: bool,
     agent: Option<Arc<str>>,
-    directives: RobotsDirectives,
 }
 
 impl PageOptions {
@@ -52,14 +52,6 @@ impl PageOptions {
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
         self.agent = Some(product_token(agent).into());
-        self
-    }
-
-    /// What the answer's `X-Robots-Tag` fields say
-    /// ([`robots_directives`](super::robots_directives)): it counts as if the
-    /// page said it too.
-    pub fn directives(mut self, directives: RobotsDirectives) -> Self {
-        self.directives = directives;
         self
     }
 }
@@ -111,6 +103,7 @@ impl Page {
         };
         let mut collected = Collector::new(wanted, options.agent.clone());
         read(html, &mut collected);
+        collected.references.shrink();
         let base = base_url(url, collected.base.as_deref(), encoding);
         Page {
             title: collected.title(),
@@ -127,7 +120,7 @@ impl Page {
                 .lang
                 .map(|lang| lang.trim_ascii().to_owned())
                 .filter(|lang| !lang.is_empty()),
-            robots: collected.robots | options.directives,
+            robots: collected.robots,
             metas: collected.metas,
             references: collected.references,
             resolved: OnceLock::new(),
@@ -166,8 +159,8 @@ impl Page {
         self.lang.as_deref()
     }
 
-    /// What the page asks crawlers not to do, by its `meta name=robots`, those
-    /// that name the agent of the options, and the options' directives.
+    /// What the page asks crawlers not to do, by its `meta name=robots` and
+    /// those that name the agent of the options.
     #[must_use]
     pub fn robots(&self) -> RobotsDirectives {
         self.robots
@@ -273,7 +266,9 @@ pub fn visible_text(html: &str) -> String {
 
 fn read(html: &str, collector: &mut Collector) {
     let html = html.strip_prefix('\u{FEFF}').unwrap_or(html);
-    let tokenizer = Tokenizer::new_with_emitter(html, Emitter::new(collector));
+    let unwanted = Unwanted::default();
+    let emitter = Emitter::new(collector, &unwanted);
+    let tokenizer = Tokenizer::new_with_emitter(Source::new(html, &unwanted), emitter);
     let Ok(()) = tokenizer.finish();
 }
 

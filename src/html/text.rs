@@ -225,3 +225,87 @@ fn is_hidden(tag: Tag, attrs: &Attrs) -> bool {
     };
     attrs.has(Attr::Hidden) || attrs.get(Attr::Style).is_some_and(not_displayed)
 }
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::UTF_8;
+    use url::Url;
+
+    use super::super::{Page, PageOptions, visible_text};
+
+    #[track_caller]
+    fn reads(html: &str, expected: &str) {
+        assert_eq!(visible_text(html), expected, "{html}");
+        let url = Url::parse("http://a.test/").expect("a URL");
+        let page = Page::parse(html, &url, UTF_8, &PageOptions::new().text(true));
+        assert_eq!(page.text(), Some(expected), "{html}");
+    }
+
+    #[test]
+    fn blocks_end_lines_and_white_space_is_collapsed() {
+        reads("<p>a\n  b</p>\n<p>c<br>d<br/><br>e", "a b\nc\nd\ne");
+        reads(
+            "x<div>a<div>b</div>c</div>y<span> z </span> w",
+            "x\na\nb\nc\ny z w",
+        );
+        reads("<ul><li>a<li> b </ul><h1>c</h1>d", "a\nb\nc\nd");
+        reads("a<b>b</b> <i> c</i>d &nbsp; e&nbsp;", "ab cd e");
+        reads("", "");
+    }
+
+    #[test]
+    fn cells_are_set_apart_and_rows_are_lines() {
+        reads(
+            "<table><caption>t</caption><tr><th>a<td> b <td>c</tr><tr><td><td>d</table>",
+            "t\na\tb\tc\nd",
+        );
+    }
+
+    #[test]
+    fn white_space_in_pre_is_kept() {
+        reads("a<pre>\n b\n\n  c\t</pre>d", "a\n b\n\n  c\t\nd");
+        reads("<pre>\n\nb</pre>", "\nb");
+        reads("<pre>a<b>\nb</b></pre>", "a\nb");
+        reads("<xmp> <a> &amp;\n</xmp>b", " <a> &amp;\nb");
+    }
+
+    #[test]
+    fn references_are_decoded_and_letters_never_torn() {
+        reads(
+            "&lt;p&gt; caf&eacute; <\u{e9}t\u{e9}> &#x1F600; \u{e9}",
+            "<p> café <été> 😀 é",
+        );
+        reads("a\0b\r\nc", "a b c");
+    }
+
+    #[test]
+    fn what_a_browser_does_not_show_is_left_out() {
+        reads(
+            "<head><title>t</title><style>s</style><script>j</script><noscript>n</noscript></head>a\
+             <!-- c --><template>t<p>t</template><textarea>x</textarea><iframe>f</iframe>\
+             <noscript><p>n</p></noscript><select><option>o</select><video>v</video><object>o</object>b",
+            "ab",
+        );
+        reads(
+            "<svg><title>t</title><desc>d</desc><style>s</style><text>seen</text></svg>",
+            "seen",
+        );
+        reads("<math><mi>x</mi><annotation>tex</annotation></math>", "x");
+        reads("<frameset><frame>x</frameset>y", "");
+    }
+
+    #[test]
+    fn what_the_author_hides_is_left_out() {
+        reads("a<div hidden>b<div>c</div>d</div>e", "ae");
+        reads(
+            "a<span style='color:red; Display: none'>b</span>c<i style='display:none-ish'>d</i>",
+            "acd",
+        );
+        reads("a<input hidden>b<br hidden>c", "ab\nc");
+        // No end tag tells where these end.
+        reads("<p hidden>a<p>b", "a\nb");
+        reads("<body style='display:none'>a", "a");
+        // A text element inside does not end it early.
+        reads("<div hidden><script></div></script>a</div>b", "b");
+    }
+}

@@ -3,15 +3,13 @@
 //! how the text behind them is read.
 //!
 //! No tree is built. Ordinary content costs nothing but a look at the tag; a
-//! stack of open elements is kept only inside templates, SVG and `MathML`. Its
-//! depth is bounded, so that a page takes time in proportion to its length.
+//! [`Stack`] of open elements is kept only inside of templates, SVG and
+//! `MathML`.
 
 use html5gum::State;
 
+use super::stack::{Inside, Namespace, Stack, is_table_part};
 use super::tag::{Attr, AttrSet, Name, Tag};
-
-/// The deepest stack that is kept: browsers flatten what is nested deeper.
-const MAX_DEPTH: usize = 512;
 
 /// Attributes that tree construction itself looks at.
 const FONT: AttrSet = AttrSet::of(&[Attr::Color, Attr::Face, Attr::Size]);
@@ -69,30 +67,6 @@ enum Mode {
     AfterFrameset,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Namespace {
-    Svg,
-    MathMl,
-}
-
-/// What HTML content a foreign element may have (13.2.6, "integration points").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    Foreign,
-    Html,
-    /// HTML but for two elements of `MathML`.
-    MathText,
-    /// Nothing of HTML but an `svg` element.
-    Annotation,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Node {
-    Html(Tag, Name),
-    Template,
-    Foreign(Namespace, Inside, Name),
-}
-
 /// The state of tree construction between two tokens.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -100,11 +74,9 @@ pub(super) struct Tree {
     may_have_frames: bool,
     /// Set while the tokenizer reads the text of such an element.
     raw: Option<Tag>,
-    templates: usize,
-    /// From the outermost template, `svg` or `math` inwards; else empty.
-    open: Vec<Node>,
-    /// How many of each element are open around those, near enough: elements
-    /// that end without an end tag are taken for open.
+    open: Stack,
+    /// How many of each element are open around the stack, near enough:
+    /// elements that end without an end tag are taken for open.
     around: [u16; Tag::COUNT],
 }
 
@@ -114,8 +86,7 @@ impl Tree {
             mode: Mode::Head,
             may_have_frames: true,
             raw: None,
-            templates: 0,
-            open: Vec::new(),
+            open: Stack::default(),
             around: [0; Tag::COUNT],
         }
     }
@@ -140,7 +111,7 @@ impl Tree {
     /// Whether text here belongs to the page.
     #[inline]
     pub(super) fn has_text(&self) -> bool {
-        self.templates == 0 && matches!(self.mode, Mode::Head | Mode::Body)
+        !self.open.in_template() && matches!(self.mode, Mode::Head | Mode::Body)
     }
 
     /// Whether the body has begun.
@@ -152,18 +123,17 @@ impl Tree {
     /// Whether the open element is foreign, so that CDATA sections are text.
     #[inline]
     pub(super) fn in_foreign(&self) -> bool {
-        matches!(self.open.last(), Some(Node::Foreign(..)))
+        self.open.foreign().is_some()
     }
 
-    /// Takes in text outside of raw-text elements.
+    /// Whether text can still change how the page is read.
     #[inline]
-    pub(super) fn text(&mut self, text: &[u8]) {
-        if self.may_have_frames || self.mode == Mode::Head {
-            self.text_may_begin_body(text);
-        }
+    pub(super) fn wants_text(&self) -> bool {
+        self.may_have_frames || self.mode == Mode::Head
     }
 
-    fn text_may_begin_body(&mut self, text: &[u8]) {
+    /// Takes in text, if it is [wanted](Self::wants_text).
+    pub(super) fn text(&mut self, text: &[u8]) {
         let counts = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0C' | b'\0');
         if self.raw.is_none() && self.has_text() && text.iter().any(counts) {
             self.mode = Mode::Body;
@@ -186,38 +156,36 @@ impl Tree {
     }
 
     fn start_in_stack(&mut self, token: &Token<'_>) -> Verdict {
-        let (namespace, as_html) = match self.open.last() {
-            None | Some(Node::Html(..) | Node::Template) => return self.html_start(token),
-            Some(Node::Foreign(namespace, inside, _)) => (
-                *namespace,
-                match inside {
-                    Inside::Foreign => false,
-                    Inside::Html => true,
-                    Inside::MathText => !matches!(token.tag, Tag::Mglyph | Tag::Malignmark),
-                    Inside::Annotation => token.tag == Tag::Svg,
-                },
-            ),
+        let Some((namespace, inside)) = self.open.foreign() else {
+            return self.html_start(token);
+        };
+        let as_html = match inside {
+            Inside::Foreign => false,
+            Inside::Html => true,
+            Inside::MathText => !matches!(token.tag, Tag::Mglyph | Tag::Malignmark),
+            Inside::Annotation => token.tag == Tag::Svg,
         };
         let breaks_out =
             token.tag.breaks_out() || (token.tag == Tag::Font && !token.attrs.is_empty());
         if as_html {
             self.html_start(token)
         } else if breaks_out {
-            self.leave_foreign();
+            self.open.leave_foreign();
             self.html_start(token)
         } else {
             if !token.self_closing {
-                self.push_foreign(namespace, token);
+                let inside = Inside::of(namespace, token.tag, token.value);
+                self.open.open_foreign(namespace, inside, token.name);
             }
             Verdict::of(self.place_or_nowhere(Place::Foreign))
         }
     }
 
     fn place_or_nowhere(&self, place: Place) -> Place {
-        if self.templates == 0 {
-            place
-        } else {
+        if self.open.in_template() {
             Place::Nowhere
+        } else {
+            place
         }
     }
 
@@ -243,7 +211,7 @@ impl Tree {
     }
 
     fn head_start(&mut self, token: &Token<'_>) -> Verdict {
-        if self.templates > 0 {
+        if self.open.in_template() {
             return self.body_start(token);
         }
         match token.tag {
@@ -297,8 +265,7 @@ impl Tree {
             Tag::Frameset => return self.frameset_in_body(),
             Tag::Frame | Tag::Head => return Verdict::of(Place::Nowhere),
             Tag::Template => {
-                self.push(Node::Template);
-                self.templates += 1;
+                self.open.open_template();
                 self.may_have_frames = false;
                 return Verdict::of(Place::Nowhere);
             }
@@ -310,7 +277,8 @@ impl Tree {
                     } else {
                         Namespace::MathMl
                     };
-                    self.push(Node::Foreign(namespace, Inside::Foreign, *token.name));
+                    self.open
+                        .open_foreign(namespace, Inside::Foreign, token.name);
                 }
                 return Verdict::of(self.place_or_nowhere(Place::Foreign));
             }
@@ -324,16 +292,17 @@ impl Tree {
                 && (token.tag != Tag::Input || hidden_input);
         }
         if self.open.is_empty() {
+            let ignored = is_table_part(token.tag) && self.around[Tag::Table as usize] == 0;
             let count = &mut self.around[token.tag as usize];
-            *count = count.saturating_add(u16::from(!token.tag.is_void()));
-        } else if self.open.len() > self.templates {
-            self.open_html(token);
+            *count = count.saturating_add(u16::from(!ignored && !token.tag.is_void()));
+        } else {
+            self.open.open_html(token.tag, token.name);
         }
         Verdict::of(place)
     }
 
     fn frameset_in_body(&mut self) -> Verdict {
-        if !self.may_have_frames || self.templates > 0 {
+        if !self.may_have_frames || self.open.in_template() {
             return Verdict::of(Place::Nowhere);
         }
         self.open.clear();
@@ -344,65 +313,14 @@ impl Tree {
         }
     }
 
-    /// Keeps track of HTML elements inside of foreign ones.
-    fn open_html(&mut self, token: &Token<'_>) {
-        if token.tag.closes_p() {
-            let above = |node: &Node| matches!(node, Node::Html(tag, _) if *tag != Tag::Button);
-            let from = self.open.iter().rposition(|node| !above(node));
-            let from = from.map_or(0, |at| at + 1);
-            let open_p = |node: &Node| matches!(node, Node::Html(Tag::P, _));
-            if let Some(at) = self.open[from..].iter().rposition(open_p) {
-                self.open.truncate(from + at);
-            }
-        }
-        if !token.tag.is_void() && !matches!(token.tag, Tag::Html | Tag::Body) {
-            self.push(Node::Html(token.tag, *token.name));
-        }
-    }
-
-    fn push_foreign(&mut self, namespace: Namespace, token: &Token<'_>) {
-        let html_annotation = || {
-            [&b"text/html"[..], b"application/xhtml+xml"]
-                .iter()
-                .any(|kind| token.value.eq_ignore_ascii_case(kind))
-        };
-        let inside = match (namespace, token.tag) {
-            (Namespace::Svg, Tag::ForeignObject | Tag::Desc | Tag::Title) => Inside::Html,
-            (Namespace::MathMl, Tag::Mi | Tag::Mo | Tag::Mn | Tag::Ms | Tag::Mtext) => {
-                Inside::MathText
-            }
-            (Namespace::MathMl, Tag::AnnotationXml) if html_annotation() => Inside::Html,
-            (Namespace::MathMl, Tag::AnnotationXml) => Inside::Annotation,
-            _ => Inside::Foreign,
-        };
-        self.push(Node::Foreign(namespace, inside, *token.name));
-    }
-
-    fn push(&mut self, node: Node) {
-        if self.open.len() >= MAX_DEPTH
-            && let Some(Node::Template) = self.open.pop()
-        {
-            self.templates -= 1;
-        }
-        self.open.push(node);
-    }
-
-    /// Closes foreign elements up to one that may have HTML content.
-    fn leave_foreign(&mut self) {
-        while let Some(Node::Foreign(_, Inside::Foreign | Inside::Annotation, _)) = self.open.last()
-        {
-            self.open.pop();
-        }
-    }
-
     /// Takes in an end tag.
     #[inline]
     pub(super) fn end(&mut self, tag: Tag, name: &Name) {
         if self.raw.take().is_some() {
             return;
         }
-        if tag == Tag::Br && self.templates == 0 {
-            self.end_br();
+        if matches!(tag, Tag::Br | Tag::Body | Tag::Html) && !self.open.in_template() {
+            self.end_of_body(tag);
         }
         if let Mode::Frameset(depth) = self.mode {
             if tag == Tag::Frameset {
@@ -419,83 +337,32 @@ impl Tree {
         }
     }
 
-    /// `</br>` is read as `<br>`.
-    fn end_br(&mut self) {
+    /// A body that ends has begun, and `</br>` is read as `<br>`.
+    fn end_of_body(&mut self, tag: Tag) {
         if matches!(self.mode, Mode::Head | Mode::Body) {
             self.mode = Mode::Body;
-            self.may_have_frames = false;
+            self.may_have_frames &= tag != Tag::Br;
         }
     }
 
     fn end_in_stack(&mut self, tag: Tag, name: &Name) {
         if self.in_foreign() {
             if matches!(tag, Tag::Br | Tag::P) {
-                self.leave_foreign();
+                self.open.leave_foreign();
                 return;
             }
-            // The nearest of that name in the run of foreign elements on top.
-            let mut at = self.open.len();
-            while at > 0
-                && let Node::Foreign(_, _, other) = &self.open[at - 1]
-            {
-                at -= 1;
-                if other == name {
-                    self.open.truncate(at);
-                    return;
-                }
+            if self.open.close_foreign(name) {
+                return;
             }
         }
-        self.html_end(tag, name);
-    }
-
-    fn html_end(&mut self, tag: Tag, name: &Name) {
         if tag == Tag::Template {
-            let template = |node: &Node| matches!(node, Node::Template);
-            if let Some(at) = self.open.iter().rposition(template) {
-                self.open.truncate(at);
-                self.templates -= 1;
+            self.open.close_template();
+        } else if self.open.close_html(tag, name) {
+            let around = &mut self.around[tag as usize];
+            if *around > 0 && !matches!(tag, Tag::Other | Tag::Html | Tag::Body | Tag::Form) {
+                *around -= 1;
+                self.open.clear();
             }
-            return;
-        }
-        for at in (0..self.open.len()).rev() {
-            match &self.open[at] {
-                Node::Foreign(_, Inside::Foreign, _) => {}
-                Node::Template | Node::Foreign(..) => return,
-                Node::Html(_, other) if other == name => {
-                    self.open.truncate(at);
-                    return;
-                }
-                Node::Html(other, _) => {
-                    let fence = if tag.closes_inner() {
-                        is_scope(*other)
-                    } else {
-                        other.is_special()
-                    };
-                    if fence {
-                        return;
-                    }
-                }
-            }
-        }
-        let around = &mut self.around[tag as usize];
-        if *around > 0 && !matches!(tag, Tag::Other | Tag::Html | Tag::Body) {
-            *around -= 1;
-            self.open.clear();
         }
     }
-}
-
-/// Whether an end tag does not look past this element (13.2.4.2, "in scope").
-fn is_scope(tag: Tag) -> bool {
-    matches!(
-        tag,
-        Tag::Applet
-            | Tag::Caption
-            | Tag::Table
-            | Tag::Td
-            | Tag::Th
-            | Tag::Marquee
-            | Tag::Object
-            | Tag::Select
-    )
 }

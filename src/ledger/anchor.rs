@@ -1,5 +1,6 @@
 //! [`Anchor`]: one moment on both clocks. The engine reckons in instants, which
 //! mean nothing to a later process; what lasts is written in wall-clock time.
+//! Keeps: both readings of an anchor are of the same moment.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -184,7 +184,7 @@ fn copy(old: &File, length: u64, model: &Model, sink: &mut Sink, now: &Anchor) -
                 }
                 b"q" if counts(model, line, |trace| trace.request == place) => &mut referrer,
                 b"e" if counts(model, line, |trace| {
-                    trace.end == place || trace.memory == place
+                    [trace.request, trace.end, trace.memory].contains(&place)
                 }) =>
                 {
                     &mut at

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
+use std::ops::{Deref, DerefMut};
 use std::path::{Component, Path, PathBuf};
 
 use super::fault::Fault;
@@ -15,13 +16,40 @@ const LOCK: &str = "lock";
 /// How often a file is opened again that another run has just replaced.
 const REOPENINGS: usize = 8;
 
+/// A file that is locked until this is dropped. The lock is taken back and not
+/// only closed: a process that is just being started elsewhere in the program
+/// has the file open, too, until it runs its own program.
+#[derive(Debug)]
+pub(super) struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // The kernel does it otherwise, when the last one closes the file.
+        let _ = self.0.unlock();
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
 /// Locks a state folder, which is made if it is not there.
 ///
 /// # Errors
 /// [`Fault::Held`] at once when another run holds it, or [`Fault::Io`].
-pub(super) fn lock_folder(dir: &Path) -> Result<File> {
+pub(super) fn lock_folder(dir: &Path) -> Result<Locked> {
     let refuse = |fault: Fault| fault.state("cannot use the state folder", dir);
-    fs::create_dir_all(dir).map_err(|error| refuse(error.into()))?;
+    make_folder(dir).map_err(|error| refuse(error.into()))?;
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -37,7 +65,7 @@ pub(super) fn lock_folder(dir: &Path) -> Result<File> {
     // For people only: what counts is the lock. A full disk is met soon enough.
     let _ = file.set_len(0);
     let _ = file.write_all(format!("{}\n", std::process::id()).as_bytes());
-    Ok(file)
+    Ok(Locked(file))
 }
 
 fn holder(file: &mut File) -> String {
@@ -55,14 +83,14 @@ fn holder(file: &mut File) -> String {
 ///
 /// # Errors
 /// [`Fault::Held`] at once when another run holds it, or [`Fault::Io`].
-pub(super) fn open_locked(path: &Path) -> Result<Option<File>, Fault> {
+pub(super) fn open_locked(path: &Path) -> Result<Option<Locked>, Fault> {
     for _ in 0..REOPENINGS {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        lock(&file)?;
+        let file = lock(file)?;
         // The run that held it may have put another file in its place.
         if is_at(&file, path)? {
             return Ok(Some(file));
@@ -72,11 +100,13 @@ pub(super) fn open_locked(path: &Path) -> Result<Option<File>, Fault> {
 }
 
 /// Locks an open file; a file system without locks is none of our business.
-pub(super) fn lock(file: &File) -> Result<(), Fault> {
+pub(super) fn lock(file: File) -> Result<Locked, Fault> {
     match file.try_lock() {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(Locked(file)),
         Err(TryLockError::WouldBlock) => Err(Fault::Held("another run holds it".to_owned())),
-        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+            Ok(Locked(file))
+        }
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
@@ -112,6 +142,21 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// Makes a folder and those that lead to it, so that they last.
+pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let parent = folder_of(dir);
+    if parent != dir {
+        make_folder(parent)?;
+    }
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !dir.is_dir() => Err(error),
+        _ => sync_folder(parent),
+    }
+}
+
 /// Makes what was created, renamed or removed in a folder last.
 pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     match File::open(dir).and_then(|dir| dir.sync_all()) {
@@ -132,7 +177,7 @@ pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
 
 /// Writes a file whole or not at all, and makes it last: beside its place
 /// first, then renamed.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = with_suffix(path, ".new");
     let written = (|| {
         let mut file = File::create(&new)?;

@@ -1,10 +1,12 @@
-//! The log: one line for each URL that ended, and how.
+//! The log: one line for each URL that ended, and how. Keeps: the words on a
+//! line are stable, and no password stands on it.
 
 use url::Url;
 
 use super::change::{Change, End, Ended, Queued};
 use super::json::{push_number, push_str};
 use crate::admission::SkipReason;
+use crate::request::Purpose;
 
 /// Appends the log lines of what became true.
 pub(super) fn push_log(buffer: &mut Vec<u8>, changes: &[Change]) {
@@ -23,6 +25,7 @@ fn push_ended(buffer: &mut Vec<u8>, ended: &Ended) {
     buffer.extend_from_slice(b"{\"url\":");
     push_str(buffer, &ended.url);
     push_word(buffer, "end", ended.end.as_str());
+    push_purpose(buffer, ended.purpose);
     match ended.end {
         End::Unchanged => buffer.extend_from_slice(b",\"unchanged\":true"),
         End::Failed(kind) => push_word(buffer, "kind", kind.as_str()),
@@ -45,6 +48,12 @@ fn push_ended(buffer: &mut Vec<u8>, ended: &Ended) {
         buffer.extend_from_slice(b",\"message\":");
         push_str(buffer, message);
     }
+    if let (End::Failed(_), Some(referrer)) = (ended.end, &ended.referrer)
+        && !referrer.is_empty()
+    {
+        buffer.extend_from_slice(b",\"referrer\":");
+        push_str(buffer, referrer);
+    }
     buffer.extend_from_slice(b"}\n");
 }
 
@@ -53,8 +62,16 @@ fn push_refused(buffer: &mut Vec<u8>, queued: &Queued, reason: SkipReason) {
     buffer.extend_from_slice(b"{\"url\":");
     push_url(buffer, queued.request.url());
     push_word(buffer, "end", end.as_str());
+    push_purpose(buffer, queued.purpose);
     push_word(buffer, "reason", reason.as_str());
     buffer.extend_from_slice(b"}\n");
+}
+
+/// A line is about a page unless it says otherwise.
+fn push_purpose(buffer: &mut Vec<u8>, purpose: Purpose) {
+    if purpose == Purpose::Sitemap {
+        push_word(buffer, "purpose", "sitemap");
+    }
 }
 
 /// A URL without its password, which is nobody's business.

@@ -30,13 +30,15 @@ mod restored;
 mod scan;
 mod status;
 mod table;
+mod whole;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use anchor::Anchor;
 pub use change::{Change, End, Ended, PageMemory, Queued, RecordLine};
 pub use fault::Fault;
+#[cfg(feature = "cli")]
+pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 pub use pages::{KnownPage, Pages};
 pub use restored::{Counts, KnownPause, KnownRobots, Pending, Restored};
@@ -44,6 +46,7 @@ pub use status::{FailedUrl, Status};
 
 use crate::error::{Error, ErrorKind, Result};
 use journal::{Journal, KEEP_BUFFER};
+use lock::Locked;
 use output::{Mark, Output};
 
 /// Keeps what a crawl finds out: records, log, summary and state.
@@ -99,7 +102,15 @@ struct State {
     pass: u64,
     /// Totals of the runs before this one.
     before: Totals,
-    _lock: File,
+    _lock: Locked,
+}
+
+/// Whether a commit is the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    No,
+    Stopped,
+    Complete,
 }
 
 impl Ledger {
@@ -123,7 +134,7 @@ impl Ledger {
     /// Of kind [`Output`](ErrorKind::Output) or [`State`](ErrorKind::State);
     /// the ledger is closed then and says so to every later call.
     pub fn commit(&mut self, changes: &[Change], now: Anchor, totals: Totals) -> Result<()> {
-        self.guarded(|ledger| ledger.write(changes, &now, totals, false))
+        self.guarded(|ledger| ledger.write(changes, &now, totals, Last::No))
     }
 
     /// Commits what is left, makes it last, and closes the ledger. With
@@ -140,7 +151,12 @@ impl Ledger {
         totals: Totals,
     ) -> Result<()> {
         self.guarded(|ledger| {
-            ledger.write(changes, &now, totals, complete)?;
+            let last = if complete {
+                Last::Complete
+            } else {
+                Last::Stopped
+            };
+            ledger.write(changes, &now, totals, last)?;
             ledger.sync_outputs()?;
             if complete {
                 ledger.put_into_place(totals)
@@ -203,7 +219,7 @@ impl Ledger {
         changes: &[Change],
         now: &Anchor,
         totals: Totals,
-        complete: bool,
+        last: Last,
     ) -> Result<()> {
         self.write_outputs(changes)?;
         let lengths = self.lengths();
@@ -213,15 +229,16 @@ impl Ledger {
         if !changes.is_empty() {
             state.journal.push_changes(changes, now);
         }
-        if complete {
+        if last == Last::Complete {
             let mut line = Vec::new();
             format::push_finished(&mut line, state.pass);
             state.journal.push(&line);
         }
-        if state.journal.is_clean() {
+        let totals = state.before + totals;
+        if state.journal.is_clean() && (last == Last::No || totals == state.journal.totals()) {
             return Ok(());
         }
-        state.journal.commit(lengths, state.before + totals)?;
+        state.journal.commit(lengths, totals)?;
         state.journal.compact_if_worth_it(now)
     }
 

@@ -47,9 +47,22 @@ impl Wait {
 /// Where the lines that count for a URL begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trace {
+    /// The line that names the URL: its request, or for want of one an end.
     pub(super) request: u64,
     pub(super) end: u64,
     pub(super) memory: u64,
+}
+
+impl Trace {
+    fn end(&mut self, line: u64, names: bool, memory: &Memory) {
+        self.end = line;
+        if names {
+            self.request = line;
+        }
+        if !matches!(memory, Memory::Nothing) {
+            self.memory = line;
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -117,8 +130,16 @@ impl Model {
                 fingerprint,
                 end,
                 attempts,
+                named,
                 memory,
-            } => self.ended(line, length, fingerprint, end, attempts, memory),
+            } => {
+                let place = self.place_of(fingerprint);
+                if self.traced {
+                    let has_request = self.table.at(place).has(REQUEST);
+                    self.traces[place].end(line, named && !has_request, &memory);
+                }
+                self.ended(place, length, end, attempts, memory);
+            }
             Event::Again {
                 fingerprint,
                 attempt,
@@ -176,16 +197,7 @@ impl Model {
         place
     }
 
-    fn ended(
-        &mut self,
-        line: u64,
-        length: u32,
-        fingerprint: u64,
-        end: End,
-        attempts: u32,
-        memory: Memory,
-    ) {
-        let place = self.place_of(fingerprint);
+    fn ended(&mut self, place: usize, length: u32, end: End, attempts: u32, memory: Memory) {
         let entry = self.table.at(place);
         if entry.has(ENDED) {
             self.history += u64::from(length);
@@ -198,12 +210,7 @@ impl Model {
         if entry.standing.is_failed() {
             self.failed.push(place as u32);
         }
-        if self.traced {
-            self.traces[place].end = line;
-            if !matches!(memory, Memory::Nothing) {
-                self.traces[place].memory = line;
-            }
-        }
+        let fingerprint = entry.fingerprint;
         if let Memory::Packed(mut packed) = memory {
             stamp(&mut packed, self.at);
             self.table.at(place).page = self.shelf.put(&packed);

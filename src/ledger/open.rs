@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::anchor::{Anchor, date};
 use super::fault::Fault;
 use super::journal::{FILE, Journal};
-use super::lock::{folder_of, lock_folder, relative, with_suffix};
+use super::lock::{Locked, folder_of, lock_folder, make_folder, relative, with_suffix};
 use super::model::Model;
 use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec};
 use super::output::{Mark, Output, fill_in, is_standard_output};
@@ -32,12 +32,12 @@ pub(super) fn open(options: LedgerOptions) -> Result<(Ledger, Restored)> {
         sinks,
         now,
     } = options;
-    if let Some(path) = &summary {
-        check_summary(path)
-            .map_err(|error| Fault::from(error).output("cannot write the summary", path))?;
-    }
-    let specs = [records, log];
-    let ledger = |[records, log]: [Option<Output>; 2], state| Ledger {
+    let wanted = Wanted {
+        specs: [records, log],
+        summary,
+        now,
+    };
+    let ledger = |summary, [records, log]: [Option<Output>; 2], state| Ledger {
         records,
         log,
         summary,
@@ -50,17 +50,17 @@ pub(super) fn open(options: LedgerOptions) -> Result<(Ledger, Restored)> {
     match state {
         None => {
             let mut restored = Restored::nothing(now);
-            let targets = targets(&specs, 1, &now)?;
-            let plans = plans(&specs, targets, [None, None], &mut restored.notes)?;
+            let targets = wanted.targets(1)?;
+            let plans = wanted.plans(targets, [None, None], &mut restored.notes)?;
             let outputs = carry_out(plans)?;
             log_notes(&restored.notes);
-            Ok((ledger(outputs, None), restored))
+            Ok((ledger(wanted.summary, outputs, None), restored))
         }
         Some(spec) => {
             let lock = lock_folder(&spec.dir)?;
-            let (outputs, state, restored) = open_state(&specs, spec, lock, now)?;
+            let (outputs, state, restored) = open_state(&wanted, spec, lock)?;
             log_notes(&restored.notes);
-            Ok((ledger(outputs, Some(state)), restored))
+            Ok((ledger(wanted.summary, outputs, Some(state)), restored))
         }
     }
 }
@@ -71,59 +71,71 @@ fn log_notes(notes: &[String]) {
     }
 }
 
+/// What is to be kept besides the state.
+struct Wanted {
+    specs: [Option<OutputSpec>; 2],
+    summary: Option<PathBuf>,
+    now: Anchor,
+}
+
+impl Wanted {
+    /// The files to write, names filled in.
+    fn targets(&self, pass: u64) -> Result<[Option<PathBuf>; 2]> {
+        let day = date(self.now.wall);
+        let targets = [0, 1].map(|at| {
+            let spec: &Option<OutputSpec> = &self.specs[at];
+            spec.as_ref().map(|spec| fill_in(&spec.path, &day, pass))
+        });
+        if let [Some(records), Some(log)] = &targets
+            && (records == log
+                || !is_standard_output(records)
+                    && !is_standard_output(log)
+                    && relative(Path::new("/"), records) == relative(Path::new("/"), log))
+        {
+            return Err(Error::invalid(format!(
+                "records and log are the same file: {}",
+                records.display()
+            )));
+        }
+        Ok(targets)
+    }
+
+    /// Checks everything that is to be written.
+    fn plans(
+        &self,
+        targets: [Option<PathBuf>; 2],
+        known: [Option<Known>; 2],
+        notes: &mut Vec<String>,
+    ) -> Result<[Option<Plan>; 2]> {
+        let mut plans = [None, None];
+        for (at, target) in targets.into_iter().enumerate() {
+            if let (Some(target), Some(spec)) = (target, &self.specs[at]) {
+                let mut plan = Plan::new(target, spec.existing, known[at])?;
+                notes.extend(
+                    plan.note
+                        .take()
+                        .map(|note| format!("{}: {note}", NAMES[at])),
+                );
+                plans[at] = Some(plan);
+            }
+        }
+        if let Some(path) = &self.summary {
+            check_summary(path)
+                .map_err(|error| Fault::from(error).output("cannot write the summary", path))?;
+        }
+        Ok(plans)
+    }
+}
+
 /// Finds out whether the summary could be written, rather than at the end.
 fn check_summary(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    fs::create_dir_all(folder_of(path))?;
-    let trial = with_suffix(path, ".new");
+    make_folder(folder_of(path))?;
+    let trial = with_suffix(path, ".trial");
     File::create(&trial)?;
     fs::remove_file(&trial)
-}
-
-/// The files to write, names filled in.
-fn targets(
-    specs: &[Option<OutputSpec>; 2],
-    pass: u64,
-    now: &Anchor,
-) -> Result<[Option<PathBuf>; 2]> {
-    let day = date(now.wall);
-    let targets = [&specs[0], &specs[1]]
-        .map(|spec| spec.as_ref().map(|spec| fill_in(&spec.path, &day, pass)));
-    if let [Some(records), Some(log)] = &targets
-        && (records == log
-            || !is_standard_output(records)
-                && !is_standard_output(log)
-                && relative(Path::new("/"), records) == relative(Path::new("/"), log))
-    {
-        return Err(Error::invalid(format!(
-            "records and log are the same file: {}",
-            records.display()
-        )));
-    }
-    Ok(targets)
-}
-
-fn plans(
-    specs: &[Option<OutputSpec>; 2],
-    targets: [Option<PathBuf>; 2],
-    known: [Option<Known>; 2],
-    notes: &mut Vec<String>,
-) -> Result<[Option<Plan>; 2]> {
-    let mut plans = [None, None];
-    for (at, target) in targets.into_iter().enumerate() {
-        if let (Some(target), Some(spec)) = (target, &specs[at]) {
-            let mut plan = Plan::new(target, spec.existing, known[at])?;
-            notes.extend(
-                plan.note
-                    .take()
-                    .map(|note| format!("{}: {note}", NAMES[at])),
-            );
-            plans[at] = Some(plan);
-        }
-    }
-    Ok(plans)
 }
 
 fn carry_out(plans: [Option<Plan>; 2]) -> Result<[Option<Output>; 2]> {
@@ -136,12 +148,7 @@ fn carry_out(plans: [Option<Plan>; 2]) -> Result<[Option<Output>; 2]> {
 
 type Opened = ([Option<Output>; 2], State, Restored);
 
-fn open_state(
-    specs: &[Option<OutputSpec>; 2],
-    spec: StateSpec,
-    lock: File,
-    now: Anchor,
-) -> Result<Opened> {
+fn open_state(wanted: &Wanted, spec: StateSpec, lock: Locked) -> Result<Opened> {
     let path = spec.dir.join(FILE);
     let file = if spec.fresh {
         None
@@ -153,21 +160,17 @@ fn open_state(
         }
     };
     match file {
-        None => begin(specs, spec, lock, now),
-        Some(file) => resume(specs, spec, lock, file, now),
+        None => begin(wanted, spec, lock),
+        Some(file) => resume(wanted, spec, lock, file),
     }
 }
 
 /// Begins a new state.
-fn begin(
-    specs: &[Option<OutputSpec>; 2],
-    spec: StateSpec,
-    lock: File,
-    now: Anchor,
-) -> Result<Opened> {
+fn begin(wanted: &Wanted, spec: StateSpec, lock: Locked) -> Result<Opened> {
+    let now = wanted.now;
     let mut restored = Restored::nothing(now);
-    let targets = targets(specs, restored.pass, &now)?;
-    let plans = plans(specs, targets, [None, None], &mut restored.notes)?;
+    let targets = wanted.targets(restored.pass)?;
+    let plans = wanted.plans(targets, [None, None], &mut restored.notes)?;
     let outputs = carry_out(plans)?;
     let marks = marks(&outputs, &spec.dir);
     let (journal, aside) = Journal::create(
@@ -201,13 +204,8 @@ fn lengths(outputs: &[Option<Output>; 2]) -> [u64; 2] {
 }
 
 /// Goes on with a state.
-fn resume(
-    specs: &[Option<OutputSpec>; 2],
-    spec: StateSpec,
-    lock: File,
-    file: File,
-    now: Anchor,
-) -> Result<Opened> {
+fn resume(wanted: &Wanted, spec: StateSpec, lock: Locked, file: File) -> Result<Opened> {
+    let now = wanted.now;
     let dir = &spec.dir;
     let path = dir.join(FILE);
     let (scan, mut model) = replay(&file, &path)?;
@@ -234,10 +232,10 @@ fn resume(
     let lengths_before = model.checkpoint.lengths;
     let files_before = model.files.clone();
     let lines = opening_lines(&mut model, &spec, beginning, &now, &mut notes)?;
-    let targets = targets(specs, model.pass, &now)?;
+    let targets = wanted.targets(model.pass)?;
     let mut known = [None, None];
     let mut left = Vec::new();
-    for at in 0..specs.len() {
+    for at in 0..targets.len() {
         let Some(mark) = &files_before[at] else {
             continue;
         };
@@ -256,7 +254,7 @@ fn resume(
             left.push((mark.file(dir), length));
         }
     }
-    let plans = plans(specs, targets, known, &mut notes)?;
+    let plans = wanted.plans(targets, known, &mut notes)?;
 
     // Everything has been checked: from here on, things are changed.
     let mut journal = match journal {

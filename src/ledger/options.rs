@@ -1,4 +1,5 @@
-//! What a [`Ledger`](super::Ledger) is opened with.
+//! What a [`Ledger`](super::Ledger) is opened with. Keeps: nothing is checked
+//! or touched before [`Ledger::open`](super::Ledger::open).
 
 use std::fmt;
 use std::ops::Add;

@@ -7,7 +7,7 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::fault::Fault;
-use super::lock::{self, folder_of, sync_folder, with_suffix};
+use super::lock::{self, Locked, folder_of, make_folder, sync_folder, with_suffix};
 use crate::error::Result;
 
 /// The name of standard output.
@@ -78,7 +78,7 @@ pub(super) fn fill_in(path: &Path, date: &str, pass: u64) -> PathBuf {
 
 #[derive(Debug)]
 enum Kind {
-    File(File),
+    File(Locked),
     /// A pipe or device: cannot be cut and need not be synced.
     Stream(File),
     Standard,
@@ -93,7 +93,7 @@ pub(super) struct Output {
     length: u64,
     synced: u64,
     /// The file that is to be replaced, locked.
-    _replaced: Option<File>,
+    _replaced: Option<Locked>,
 }
 
 impl Output {
@@ -121,21 +121,21 @@ impl Output {
     pub(super) fn create(
         target: PathBuf,
         part: bool,
-        replaced: Option<File>,
+        replaced: Option<Locked>,
     ) -> Result<Self, Fault> {
         let path = if part {
             part_of(&target)
         } else {
             target.clone()
         };
-        fs::create_dir_all(folder_of(&path))?;
+        make_folder(folder_of(&path))?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(&path)?;
-        lock::lock(&file)?;
+        let file = lock::lock(file)?;
         sync_folder(folder_of(&path))?;
         // Should another run have made it in the meantime, its lines stay.
         let length = if part { 0 } else { file.metadata()?.len() };
@@ -145,11 +145,11 @@ impl Output {
     /// Goes on with a locked file behind its first `length` bytes; what is
     /// behind them is cut off.
     pub(super) fn go_on(
-        mut file: File,
+        mut file: Locked,
         length: u64,
         target: PathBuf,
         part: bool,
-        replaced: Option<File>,
+        replaced: Option<Locked>,
     ) -> Result<Self, Fault> {
         if file.metadata()?.len() != length {
             file.set_len(length)?;

@@ -8,15 +8,15 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 
-use super::change::{End, PageMemory, Queued};
+use super::change::End;
 use super::format::{CHECKPOINT_KEY, CRC_END, CRC_KEY, Checkpoint};
 use super::json::{read_hash, read_hex};
 use super::options::Totals;
 use super::output::Mark;
 use super::pages::pack;
+use super::whole;
 use crate::admission::SkipReason;
 use crate::error::ErrorKind;
-use crate::request::{BodyLimit, Hop, Method, Purpose, Request, parse_url};
 
 /// What a line says, as far as it is needed to know how every URL stands.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) enum Event {
         fingerprint: u64,
         end: End,
         attempts: u32,
+        /// Whether the line says the URL.
+        named: bool,
         memory: Memory,
     },
     Again {
@@ -94,7 +96,7 @@ pub(super) enum Rare {
 
 /// A fingerprint or hash: 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy)]
-struct Hash(u64);
+pub(super) struct Hash(pub(super) u64);
 
 impl<'de> Deserialize<'de> for Hash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -118,7 +120,7 @@ impl<'de> Deserialize<'de> for Hash {
 
 /// Strings are borrowed where they hold no escapes; an empty one stands for
 /// one that is not there.
-type Text<'a> = Cow<'a, str>;
+pub(super) type Text<'a> = Cow<'a, str>;
 
 #[derive(Deserialize)]
 struct QueuedLight<'a> {
@@ -136,69 +138,6 @@ struct QueuedLight<'a> {
 }
 
 #[derive(Deserialize)]
-struct QueuedWhole<'a> {
-    q: Hash,
-    #[serde(borrow)]
-    u: Text<'a>,
-    #[serde(default)]
-    d: u32,
-    #[serde(default = "one")]
-    n: u32,
-    #[serde(default)]
-    s: u8,
-    #[serde(borrow, default)]
-    k: Text<'a>,
-    #[serde(borrow, default)]
-    t: Text<'a>,
-    #[serde(default)]
-    p: i32,
-    #[serde(borrow, default)]
-    m: Text<'a>,
-    #[serde(borrow, default)]
-    b: Text<'a>,
-    #[serde(borrow, default)]
-    bx: Text<'a>,
-    #[serde(default)]
-    h: Vec<(String, String)>,
-    #[serde(default)]
-    v: Vec<(String, u16)>,
-    #[serde(default)]
-    l: Option<(u64, u8)>,
-}
-
-/// An end, whole.
-#[derive(Deserialize)]
-pub(super) struct EndedWhole<'a> {
-    e: Hash,
-    #[serde(borrow, default)]
-    x: Text<'a>,
-    #[serde(borrow, default)]
-    y: Text<'a>,
-    #[serde(default)]
-    pub(super) s: Option<u16>,
-    #[serde(default = "one")]
-    pub(super) n: u32,
-    #[serde(borrow, default)]
-    pub(super) u: Text<'a>,
-    #[serde(default)]
-    d: u32,
-    #[serde(borrow, default)]
-    k: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) msg: Text<'a>,
-    #[serde(default)]
-    b: Option<u64>,
-    #[serde(default)]
-    ms: u64,
-    #[serde(default)]
-    h: Option<Hash>,
-    #[serde(default)]
-    et: Option<String>,
-    #[serde(default)]
-    lm: Option<String>,
-}
-
-#[derive(Deserialize)]
 struct EndedLight<'a> {
     e: Hash,
     #[serde(borrow, default)]
@@ -207,6 +146,8 @@ struct EndedLight<'a> {
     y: Text<'a>,
     #[serde(default = "one")]
     n: u32,
+    #[serde(default)]
+    u: Option<IgnoredAny>,
     #[serde(default)]
     b: Option<u64>,
 }
@@ -222,7 +163,7 @@ struct AgainLine {
     j: u8,
 }
 
-fn one() -> u32 {
+pub(super) fn one() -> u32 {
     1
 }
 
@@ -287,7 +228,7 @@ pub(super) fn key(line: &[u8]) -> &[u8] {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
+pub(super) fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
@@ -318,15 +259,16 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
             }
         }
         b"e" if pages => {
-            let line: EndedWhole = read(line)?;
+            let line = whole::ended(line)?;
             let memory = match line.memory() {
                 Some(memory) => Memory::Packed(pack(&memory, 0).into()),
                 None => Memory::Nothing,
             };
             Event::Ended {
-                fingerprint: line.e.0,
-                end: end(&line.x, &line.y)?,
+                fingerprint: line.fingerprint(),
+                end: line.end()?,
                 attempts: line.n,
+                named: !line.u.is_empty(),
                 memory,
             }
         }
@@ -336,6 +278,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 fingerprint: line.e.0,
                 end: end(&line.x, &line.y)?,
                 attempts: line.n,
+                named: line.u.is_some(),
                 memory: match line.b {
                     Some(_) => Memory::Something,
                     None => Memory::Nothing,
@@ -398,7 +341,7 @@ fn rare(name: &[u8], line: RareLine) -> Result<Rare, String> {
 }
 
 /// Bytes that were written as text or as hexadecimal digits.
-fn bytes(text: &str, hex: &str) -> Result<Vec<u8>, String> {
+pub(super) fn bytes(text: &str, hex: &str) -> Result<Vec<u8>, String> {
     if hex.is_empty() {
         return Ok(text.as_bytes().to_vec());
     }
@@ -415,7 +358,7 @@ fn reason(word: &str) -> Result<Option<SkipReason>, String> {
     }
 }
 
-fn end(end: &str, why: &str) -> Result<End, String> {
+pub(super) fn end(end: &str, why: &str) -> Result<End, String> {
     match end {
         "" => Some(End::Done),
         "unchanged" => Some(End::Unchanged),
@@ -463,15 +406,6 @@ pub(super) fn checkpoint(line: &[u8]) -> Result<Checkpoint, String> {
     })
 }
 
-/// The page that the requests on the next lines were found on; empty for none.
-pub(super) fn referrer(line: &[u8]) -> Result<String, String> {
-    #[derive(Deserialize)]
-    struct ReferrerLine {
-        r: String,
-    }
-    read::<ReferrerLine>(line).map(|line| line.r)
-}
-
 /// The fingerprint on the line of a request or an end.
 pub(super) fn fingerprint(line: &[u8]) -> Option<u64> {
     // `{"q":"` and then the digits.
@@ -481,91 +415,4 @@ pub(super) fn fingerprint(line: &[u8]) -> Option<u64> {
 /// The fingerprint and URL of a request's line.
 pub(super) fn url(line: &[u8]) -> Result<String, String> {
     read::<QueuedLight>(line).map(|line| line.u.into_owned())
-}
-
-/// Reads a request's line whole, but for its referrer.
-pub(super) fn queued(line: &[u8]) -> Result<Queued, String> {
-    let line: QueuedWhole = read(line)?;
-    let method = if line.m.is_empty() {
-        Method::Get
-    } else {
-        Method::from_name(&line.m).ok_or_else(|| format!("no such method: {:?}", line.m))?
-    };
-    let mut hops = Vec::with_capacity(line.v.len());
-    for (url, status) in line.v {
-        let url = parse_url(&url).map_err(|error| error.to_string())?;
-        hops.push(Hop { url, status });
-    }
-    let url = parse_url(&line.u).map_err(|error| error.to_string())?;
-    let mut request = Request::new(method, url)
-        .with_body(bytes(&line.b, &line.bx)?)
-        .with_priority(line.p)
-        .with_depth(line.d)
-        .with_attempt(line.n)
-        .with_hops(hops);
-    if !line.t.is_empty() {
-        request = request.with_tag(&*line.t);
-    }
-    for (name, value) in line.h {
-        request = request.with_header(name, value);
-    }
-    if let Some((bytes, keep_start)) = line.l {
-        request = request.with_body_limit(BodyLimit {
-            bytes,
-            keep_start: keep_start != 0,
-        });
-    }
-    Ok(Queued {
-        fingerprint: line.q.0,
-        request,
-        seed: line.s != 0,
-        purpose: purpose(&line.k),
-    })
-}
-
-fn purpose(word: &str) -> Purpose {
-    match word {
-        "sitemap" => Purpose::Sitemap,
-        _ => Purpose::Page,
-    }
-}
-
-/// Reads an end's line whole.
-pub(super) fn ended(line: &[u8]) -> Result<EndedWhole<'_>, String> {
-    read(line)
-}
-
-impl EndedWhole<'_> {
-    pub(super) fn fingerprint(&self) -> u64 {
-        self.e.0
-    }
-
-    pub(super) fn end(&self) -> Result<End, String> {
-        end(&self.x, &self.y)
-    }
-
-    fn memory(&self) -> Option<PageMemory> {
-        Some(PageMemory {
-            bytes: self.b?,
-            elapsed: Duration::from_millis(self.ms),
-            hash: self.h.map(|hash| hash.0),
-            etag: self.et.clone(),
-            last_modified: self.lm.clone(),
-        })
-    }
-
-    /// The request of a URL that ended without having been queued, if the URL
-    /// is named.
-    pub(super) fn queued(&self) -> Result<Option<Queued>, String> {
-        if self.u.is_empty() {
-            return Ok(None);
-        }
-        let url = parse_url(&self.u).map_err(|error| error.to_string())?;
-        Ok(Some(Queued {
-            fingerprint: self.fingerprint(),
-            request: Request::new(Method::Get, url).with_depth(self.d),
-            seed: false,
-            purpose: purpose(&self.k),
-        }))
-    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::IgnoredAny;
 
 use super::fault::Fault;
-use super::lock::{self, open_locked};
+use super::lock::{self, Locked, open_locked};
 use super::options::Existing;
 use super::output::{Output, is_standard_output, part_of};
 use crate::error::{Error, Result};
@@ -31,9 +31,9 @@ enum Step {
     Stream,
     Create,
     /// Go on behind this many bytes.
-    GoOn(File, u64),
+    GoOn(Locked, u64),
     /// Give the last line its end, and go on.
-    EndLine(File, u64),
+    EndLine(Locked, u64),
 }
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Plan {
     step: Step,
     target: PathBuf,
     part: bool,
-    replaced: Option<File>,
+    replaced: Option<Locked>,
     /// What people should know about it.
     pub(super) note: Option<String>,
 }
@@ -167,7 +167,7 @@ impl Plan {
         }
         match existing {
             Existing::Append => {
-                self.step = match tail(&mut file, length).map_err(|error| io(self, error))? {
+                self.step = match tail(&mut *file, length).map_err(|error| io(self, error))? {
                     Tail::Whole => Step::GoOn(file, length),
                     Tail::NoEnd => Step::EndLine(file, length),
                     Tail::Torn(whole) => {

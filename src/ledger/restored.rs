@@ -18,6 +18,7 @@ use super::options::Totals;
 use super::pages::Pages;
 use super::parse;
 use super::table::{Entry, REJUDGE, REQUEST, Table};
+use super::whole;
 use crate::admission::SkipReason;
 use crate::error::{ErrorKind, Result};
 
@@ -305,7 +306,7 @@ impl Restored {
             |_| true,
             |line| match parse::key(line) {
                 b"q" => parse::url(line).map(Some),
-                _ => parse::ended(line)
+                _ => whole::ended(line)
                     .map(|ended| Some(ended.u.into_owned()).filter(|url| !url.is_empty())),
             },
             |entry, _, url| take(entry.fingerprint, &url, entry.standing.end()),
@@ -320,8 +321,8 @@ impl Restored {
         self.each(
             which,
             |line| match parse::key(line) {
-                b"q" => parse::queued(line).map(|queued| Some(Box::new(queued))),
-                _ => Ok(parse::ended(line)?.queued()?.map(Box::new)),
+                b"q" => whole::queued(line).map(|queued| Some(Box::new(queued))),
+                _ => Ok(whole::ended(line)?.queued()?.map(Box::new)),
             },
             |entry, referrer, queued| {
                 let Queued {
@@ -370,7 +371,7 @@ impl Restored {
             Sharing::for_length(source.length),
             |at, line| {
                 Ok(match parse::key(line) {
-                    b"r" => Some(Item::Referrer(parse::referrer(line)?)),
+                    b"r" => Some(Item::Referrer(whole::referrer(line)?)),
                     b"q" => match place_of(line) {
                         Some(place) if self.is_last_request(place, at) => {
                             read(line)?.map(|item| Item::Request(place, item))

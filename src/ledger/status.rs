@@ -18,6 +18,7 @@ use super::parse;
 use super::replay::replay;
 use super::restored::Counts;
 use super::scan::Scan;
+use super::whole;
 use crate::error::{ErrorKind, Result};
 
 /// How often a state is read again that seems damaged: the run that writes it
@@ -131,7 +132,7 @@ pub(super) fn failed(dir: &Path) -> Result<Vec<FailedUrl>> {
             if !is_failed {
                 return Ok(None);
             }
-            let ended = parse::ended(line)?;
+            let ended = whole::ended(line)?;
             let End::Failed(kind) = ended.end()? else {
                 return Ok(None);
             };

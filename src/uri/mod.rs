@@ -18,6 +18,7 @@ pub use fingerprint::{fingerprint, hash};
 pub use glob::Glob;
 pub use hosts::{HostPattern, Hosts};
 pub use location::resolve_location;
+pub(crate) use params::SESSION_IDS;
 pub use params::{DropParams, drop_params};
 pub(crate) use resolve::join;
 pub use resolve::{parse, resolve, resolve_with_encoding};
@@ -50,9 +51,9 @@ pub fn is_web(url: &Url) -> bool {
 #[must_use]
 pub fn host_key(url: &Url) -> Cow<'_, str> {
     let host = url.host_str().unwrap_or_default();
-    let host = match host.strip_suffix('.') {
-        Some(rest) if !rest.is_empty() => rest,
-        _ => host,
+    let host = match host.trim_end_matches('.') {
+        "" => host,
+        name => name,
     };
     // The parser has lowered the host of every special scheme already.
     if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -122,7 +123,7 @@ mod tests {
             assert_eq!(host_key(&url(text)), "site.test", "{text}");
         }
         assert_eq!(host_key(&url("http://[::1]:80/")), "[::1]");
-        assert_eq!(host_key(&url("http://site.test../")), "site.test.");
+        assert_eq!(host_key(&url("http://site.test../")), "site.test");
     }
 
     #[test]

@@ -10,12 +10,16 @@
     reason = "each test binary uses its own part of these helpers"
 )]
 
+#[cfg(feature = "cli")]
+pub(crate) mod crawl;
 pub(crate) mod jsonl;
 pub(crate) mod program;
 pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod temp;
 
+#[cfg(feature = "cli")]
+pub(crate) use crawl::{Crawl, Crawled};
 #[cfg(feature = "cli")]
 pub(crate) use program::canter;
 pub(crate) use program::{Program, Run, Running};

@@ -220,6 +220,31 @@ fn a_body_without_end_is_stopped_at_the_limit_and_its_connection_closed() {
 }
 
 #[test]
+fn a_type_that_says_nothing_is_read_if_its_first_bytes_are_text() {
+    let pages = ReadBody::Types(vec!["text/html".to_owned()]);
+    let client = builder().read_body(pages).build().expect("a client");
+    let page = "<!doctype html>".to_owned() + &"<p>long</p>".repeat(1000);
+    for (kind, body, read) in [
+        ("application/octet-stream", page.as_str(), true),
+        ("Binary/Octet-Stream; x=y", "plain", true),
+        ("application/octet-stream", "", false),
+        ("application/octet-stream", "%PDF-1.7 ", false),
+        ("application/pdf", "<html>", false),
+    ] {
+        let server = Server::saying(answer(&format!("content-type: {kind}\r\n"), body));
+        let response = get(&client, &server.url("/")).expect("its head");
+        assert_eq!(!response.body().is_empty(), read, "{kind}: {body:.20}");
+        assert!(!read || response.body() == body.as_bytes());
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\n\r\nPK\x03\x04";
+    let (server, end) = endless(head, &[0; 1000]);
+    let response = get(&client, &server.url("/")).expect("its head");
+    assert!(response.body_skipped());
+    end.recv_timeout(crate::server::LONG)
+        .expect("closed, not drained");
+}
+
+#[test]
 fn a_type_that_nobody_wants_is_dropped_before_its_body() {
     let client = builder()
         .read_body(ReadBody::pages())

@@ -58,6 +58,7 @@ pub(in crate::config) fn crawl(
         |depth| show_optional(depth.as_ref(), plain),
     );
     let revisit = section.read("revisit", Duration::ZERO, bounded, scalar::duration_text);
+    let dedup = section.read("dedup", true, scalar::boolean, plain);
     let order = section.read(
         "order",
         Order::default(),
@@ -72,6 +73,7 @@ pub(in crate::config) fn crawl(
         sitemaps,
         max_depth,
         revisit,
+        dedup,
         order,
     }
 }

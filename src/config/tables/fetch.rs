@@ -27,9 +27,15 @@ pub fn default_user_agent() -> String {
 /// `[robots]`.
 pub(in crate::config) fn robots(root: &mut Table, report: &mut Report) -> RobotsSettings {
     let mut section = report.section(root, "robots");
-    let obey = section.read("obey", true, scalar::boolean, plain);
+    let defaults = RobotsSettings::default();
+    let mut read = |key, default| section.read(key, default, scalar::boolean, plain);
+    let robots = RobotsSettings {
+        obey: read("obey", defaults.obey),
+        nofollow: read("nofollow", defaults.nofollow),
+        noindex: read("noindex", defaults.noindex),
+    };
     section.finish();
-    RobotsSettings { obey }
+    robots
 }
 
 /// `[fetch]`. Redirects are the policy's, since the crawler follows them.

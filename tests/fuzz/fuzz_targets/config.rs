@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../mutation/promises.rs"]
+mod promises;
+
+libfuzzer_sys::fuzz_target!(|body: &[u8]| promises::config(body));

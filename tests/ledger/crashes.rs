@@ -1,0 +1,396 @@
+//! Random crawls with crashes at random moments, compared with a model that
+//! keeps everything in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use canter::ledger::{Change, End, Ledger, PageMemory, Queued, Restored, Totals};
+use canter::{SkipReason, Url};
+
+use super::common::{Folder, at, instant, lines, options, torture, totals};
+use super::invent::Crawl;
+
+/// What should be known of a URL.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// The request as it was queued; `None` for one that only ended.
+    pub(crate) queued: Option<Queued>,
+    pub(crate) url: Url,
+    pub(crate) depth: u32,
+    pub(crate) end: Option<End>,
+    attempt: u32,
+    not_before: Option<u64>,
+    rejudge: bool,
+    ended_at: u64,
+    memory: Option<(PageMemory, u64)>,
+}
+
+/// What should be known of the crawl.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Expected {
+    pub(crate) urls: BTreeMap<u64, Known>,
+    robots: BTreeMap<String, (Vec<u8>, u64)>,
+    pauses: BTreeMap<String, u64>,
+    records: Vec<String>,
+    log: usize,
+    /// Totals of the runs before, and of this one.
+    before: Totals,
+    totals: Totals,
+    run: u64,
+    pass: u64,
+    finished: bool,
+}
+
+impl Expected {
+    fn apply(&mut self, change: &Change, now: u64) {
+        match change {
+            Change::Queued(queued) => self.request(queued, None),
+            Change::Refused(queued, reason) => {
+                self.request(queued, Some(End::Skipped(*reason)));
+                self.log += usize::from(*reason != SkipReason::Depth);
+            }
+            Change::Retried {
+                fingerprint,
+                attempt,
+                not_before,
+            } => {
+                let known = self.urls.get_mut(fingerprint).expect("it waits");
+                known.attempt = *attempt;
+                known.end = None;
+                known.rejudge = false;
+                known.not_before = Some(not_before.duration_since(instant(0)).as_secs());
+            }
+            Change::Ended(ended) => {
+                self.log += 1;
+                for record in &ended.records {
+                    self.records
+                        .push(String::from_utf8(record.to_vec()).expect("UTF-8"));
+                }
+                let known = self.urls.entry(ended.fingerprint).or_insert_with(|| Known {
+                    queued: None,
+                    url: canter::Url::parse(&ended.url).expect("a URL"),
+                    depth: ended.depth,
+                    end: None,
+                    attempt: 1,
+                    not_before: None,
+                    rejudge: false,
+                    ended_at: 0,
+                    memory: None,
+                });
+                known.end = Some(ended.end);
+                known.rejudge = false;
+                known.not_before = None;
+                known.ended_at = now;
+                if let Some(page) = &ended.page {
+                    known.memory = Some(((**page).clone(), now));
+                }
+            }
+            Change::Robots { origin, body, at } => {
+                let at = at.duration_since(instant(0)).as_secs();
+                self.robots.insert(origin.to_string(), (body.to_vec(), at));
+            }
+            Change::Paused { host, until } => {
+                let until = until.duration_since(instant(0)).as_secs();
+                self.pauses.insert(host.to_string(), until);
+            }
+        }
+    }
+
+    fn request(&mut self, queued: &Queued, end: Option<End>) {
+        let old = self.urls.remove(&queued.fingerprint);
+        self.urls.insert(
+            queued.fingerprint,
+            Known {
+                queued: Some(queued.clone()),
+                url: queued.request.url().clone(),
+                depth: queued.request.depth(),
+                end,
+                attempt: queued.request.attempt(),
+                not_before: None,
+                rejudge: false,
+                ended_at: old.as_ref().map_or(0, |old| old.ended_at),
+                memory: old.and_then(|old| old.memory),
+            },
+        );
+    }
+
+    /// A new run begins.
+    fn begin_run(&mut self, now: u64, revisit: u64) {
+        self.run += 1;
+        self.before = self.totals;
+        for known in self.urls.values_mut() {
+            if matches!(known.end, Some(End::Failed(_))) {
+                (known.end, known.attempt) = (None, 1);
+            }
+        }
+        if !self.finished {
+            return;
+        }
+        self.finished = false;
+        self.pass += 1;
+        for known in self.urls.values_mut() {
+            let due = match known.end {
+                Some(End::Done | End::Unchanged | End::Redirected) => {
+                    known.ended_at + revisit <= now
+                }
+                Some(End::Skipped(SkipReason::Robots | SkipReason::Aborted)) => {
+                    known.rejudge = true;
+                    true
+                }
+                _ => false,
+            };
+            if due {
+                (known.end, known.attempt) = (None, 1);
+            }
+        }
+    }
+
+    fn check(&self, restored: &Restored, now: u64) {
+        assert_eq!(restored.run, self.run);
+        assert_eq!(restored.pass, self.pass);
+        assert_eq!(restored.totals, self.totals);
+        let ends: BTreeMap<u64, Option<End>> = self
+            .urls
+            .iter()
+            .map(|(key, known)| (*key, known.end))
+            .collect();
+        let known: BTreeMap<u64, Option<End>> = restored.known().collect();
+        for (key, end) in &ends {
+            assert_eq!(known.get(key), Some(end), "{}", self.urls[key].url);
+        }
+        assert_eq!(known.len(), ends.len());
+        assert_eq!(restored.counts.total(), ends.len() as u64);
+
+        let waits: BTreeSet<u64> = ends
+            .iter()
+            .filter(|(_, end)| end.is_none())
+            .map(|(key, _)| *key)
+            .collect();
+        let mut given = BTreeSet::new();
+        let pages = restored.pages();
+        restored
+            .each_pending(|pending| {
+                let key = pending.queued.fingerprint;
+                let known = &self.urls[&key];
+                assert!(given.insert(key), "{} was handed over twice", known.url);
+                let request = pending.queued.request;
+                if let Some(queued) = &known.queued {
+                    let expected = queued.request.clone().with_attempt(known.attempt);
+                    assert_eq!(format!("{request:?}"), format!("{expected:?}"));
+                    assert_eq!(pending.queued.seed, queued.seed);
+                    assert_eq!(pending.queued.purpose, queued.purpose);
+                } else {
+                    assert_eq!(request.url(), &known.url);
+                    assert_eq!(request.depth(), known.depth);
+                }
+                let later = known.not_before.filter(|at| *at > now).map(instant);
+                assert_eq!(pending.not_before, later);
+                assert_eq!(pending.rejudge, known.rejudge);
+                let page = pages.get(key).map(|page| (page.memory, page.fetched));
+                let memory = known
+                    .memory
+                    .clone()
+                    .map(|(memory, when)| (memory, at(when).wall));
+                assert_eq!(page, memory);
+            })
+            .expect("the state can be read again");
+        assert_eq!(given, waits);
+
+        let mut urls = BTreeMap::new();
+        restored
+            .each_url(|key, url, end| {
+                assert_eq!(url, self.urls[&key].url.as_str());
+                urls.insert(key, end);
+            })
+            .expect("the state can be read again");
+        assert_eq!(urls, ends);
+
+        let robots: BTreeMap<_, _> = restored
+            .robots
+            .iter()
+            .map(|known| {
+                (
+                    known.origin.clone(),
+                    (known.body.clone(), now - known.age.as_secs()),
+                )
+            })
+            .collect();
+        let fresh: BTreeMap<_, _> = self
+            .robots
+            .iter()
+            .filter(|(_, (_, read))| now - read < 24 * 3600)
+            .map(|(origin, known)| (origin.clone(), known.clone()))
+            .collect();
+        assert_eq!(robots, fresh);
+        let pauses: BTreeMap<_, _> = restored
+            .pauses
+            .iter()
+            .map(|pause| (pause.host.clone(), pause.until))
+            .collect();
+        let left: BTreeMap<_, _> = self
+            .pauses
+            .iter()
+            .filter(|(_, until)| **until > now)
+            .map(|(host, until)| (host.clone(), instant(*until)))
+            .collect();
+        assert_eq!(pauses, left);
+    }
+
+    fn check_files(&self, folder: &Folder) {
+        let records: Vec<serde_json::Value> = self
+            .records
+            .iter()
+            .map(|record| serde_json::from_str(record).expect("JSON"))
+            .collect();
+        assert_eq!(lines(&folder.join("pages.jsonl")), records);
+        assert_eq!(lines(&folder.join("log.jsonl")).len(), self.log);
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |there| there.len())
+}
+
+fn cut(path: &Path, length: u64) {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| file.set_len(length))
+        .expect("the file can be cut");
+}
+
+/// Leaves the files as a crash during the last commit may have: the outputs
+/// are synced before the state is written. Gives whether the commit holds.
+fn crash(paths: &[PathBuf; 3], before: [u64; 3], random: &mut fastrand::Rng) -> bool {
+    let after = [0, 1, 2].map(|at| length(&paths[at]));
+    if random.bool() {
+        // While the outputs were written.
+        for at in [1, 2] {
+            cut(&paths[at], random.u64(before[at]..=after[at]));
+        }
+        cut(&paths[0], before[0]);
+        return false;
+    }
+    let state = random.u64(before[0]..=after[0]);
+    cut(&paths[0], state);
+    if state > before[0] && random.bool() {
+        // A power cut: the length is there, some of the bytes are not.
+        let from = random.u64(before[0]..state);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(&paths[0])
+            .expect("the state");
+        file.seek(SeekFrom::Start(from)).expect("a place");
+        file.write_all(&vec![0; (state - from) as usize])
+            .expect("written");
+        return false;
+    }
+    state == after[0]
+}
+
+const REVISIT: u64 = 1500;
+
+fn crawl_with_crashes(name: &str, seed: u64, runs: u32, bulk: usize) {
+    let folder = Folder::new(name);
+    let paths = [
+        folder.journal(),
+        folder.join("pages.jsonl"),
+        folder.join("log.jsonl"),
+    ];
+    let mut crawl = Crawl {
+        random: fastrand::Rng::with_seed(seed),
+        next: 0,
+        bulk,
+    };
+    let mut now = 0;
+    let mut durable = Expected {
+        pass: 1,
+        ..Expected::default()
+    };
+    let mut compactions = 0;
+    for run in 0..runs {
+        now += crawl.random.u64(1..2000);
+        if crawl.random.u32(..20) == 0 {
+            now += 24 * 3600;
+        }
+        let (mut ledger, restored) = opened(&folder, now);
+        let mut current = durable.clone();
+        current.begin_run(now, REVISIT);
+        current.check(&restored, now);
+        current.check_files(&folder);
+        drop(restored);
+        if run == 0 {
+            // The file that is made says so; later runs say it with their
+            // first commit.
+            durable = current.clone();
+        }
+        let commits = crawl.random.u32(1..6);
+        for commit in 1..=commits {
+            now += crawl.random.u64(..30);
+            let mut changes = Vec::new();
+            for _ in 0..crawl.random.u32(..40) {
+                let change = crawl.change(&current, now);
+                current.apply(&change, now);
+                changes.push(change);
+            }
+            let of_this_run = totals(u64::from(commit) * 7);
+            let before = [0, 1, 2].map(|at| length(&paths[at]));
+            let complete = commit == commits && crawl.random.u32(..4) == 0;
+            if complete || commit == commits && crawl.random.bool() {
+                ledger.finish(&changes, complete, at(now), of_this_run)
+            } else {
+                ledger.commit(&changes, at(now), of_this_run)
+            }
+            .expect("a commit");
+            let grown = length(&paths[0]) > before[0];
+            let compacted = length(&paths[0]) < before[0];
+            compactions += u32::from(compacted);
+            if grown || compacted {
+                current.finished = complete;
+                current.totals = current.before + of_this_run;
+            }
+            let killed = commit == commits && crawl.random.bool();
+            if killed {
+                drop(ledger);
+                if !grown || crash(&paths, before, &mut crawl.random) {
+                    durable = current;
+                }
+                break;
+            }
+            durable = current.clone();
+        }
+    }
+    assert!(
+        bulk < BULK || compactions > 0,
+        "the state was never compacted"
+    );
+    assert!(durable.urls.len() > 100 && durable.records.len() > 100);
+}
+
+fn opened(folder: &Folder, now: u64) -> (Ledger, Restored) {
+    let mut options = options(folder, at(now));
+    options.state = options
+        .state
+        .map(|state| state.with_revisit(Duration::from_secs(REVISIT)));
+    Ledger::open(options).expect("the ledger opens")
+}
+
+#[test]
+fn a_crawl_that_crashes_at_random_moments_loses_nothing_and_writes_nothing_twice() {
+    for seed in 0..5 * torture() {
+        crawl_with_crashes("crashes", seed, 30, 10);
+    }
+}
+
+/// Bytes of robots.txt that soon make most of a state history.
+const BULK: usize = 400_000;
+
+#[test]
+fn a_crawl_that_is_compacted_again_and_again_stays_what_it_is() {
+    for seed in 100..100 + torture() {
+        crawl_with_crashes("crashes-compacted", seed, 60, BULK);
+    }
+}
