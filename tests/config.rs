@@ -110,7 +110,6 @@ max_depth = "none"
 revisit = "7d"
 dedup = false
 order = "best_first"
-dedup = false
 
 [scope]
 hosts = ["Example.com", "*.example.org.", "b\u00fccher.test"]

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::extract::{Context, Html, Queue, Record, header_directives};
 use crate::fetch::Response;
 use crate::handler::Handler;
+use crate::http::Sniffed;
 use crate::outcome::Outcome;
 use crate::uri;
 
@@ -102,6 +103,11 @@ impl PageHandler {
             links_list: &links_list,
             fetched_at: cx.services().wall_now(),
             elapsed: response.elapsed(),
+            seen_type: if wants(PageField::SeenType) {
+                response.seen().map(Sniffed::as_str)
+            } else {
+                None
+            },
             text: match html {
                 Some(html) if wants(PageField::Text) => Some(Cow::Borrowed(html.text())),
                 _ => None,
