@@ -118,7 +118,8 @@ impl Engine {
                 let tag = self.tag_of(&scope, flight.tag);
                 // A handler's durations are unchecked; no instant is beyond this.
                 let duration = duration.min(MAX_DURATION);
-                self.tag_pauses.pause(tag, now + duration);
+                let until = self.tag_pauses.pause(tag, now + duration);
+                self.schedule.hold_longer(tag, until);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
             }
@@ -430,7 +431,20 @@ impl Engine {
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
+            // Nothing may be said to wait whose lane is gone.
+            if let Some(full) = self.full.get_mut(&host) {
+                full.retain(|lane| self.schedule.has_lane(*lane));
+                if full.is_empty() {
+                    self.full.remove(&host);
+                }
+            }
             self.place(host, now);
+        }
+        for homeless in &gone {
+            let aside = &mut self.origins.get_mut(homeless.origin).aside;
+            if !aside.is_empty() {
+                aside.retain(|lane| self.schedule.has_lane(*lane));
+            }
         }
     }
 

@@ -180,6 +180,11 @@ impl<W: World, S: Watch> Driver<W, S> {
         self.now - self.base
     }
 
+    /// How many events there were.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
@@ -206,7 +211,10 @@ impl<W: World, S: Watch> Driver<W, S> {
             };
             self.step(wake);
             self.events += 1;
-            assert!(self.events < self.max_events, "«end» the crawl does not end");
+            assert!(
+                self.events < self.max_events,
+                "«end» the crawl does not end"
+            );
         }
         // Answers that come after the end change nothing.
         let before = self.engine.stats(self.now);
