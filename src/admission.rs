@@ -75,7 +75,20 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What becomes of a URL that was found.
+/// What becomes of a URL that was found: the answer of a
+/// [`Queue`](crate::extract::Queue) to a handler.
+///
+/// ```
+/// use canter::extract::Queue;
+/// use canter::{Admission, SkipReason};
+///
+/// fn handler(queue: Queue) {
+///     if let Admission::Skipped(reason) = queue.follow("mailto:me@example.com") {
+///         assert_eq!(reason, SkipReason::Invalid);
+///     }
+/// }
+/// # let _ = canter::handler::boxed(handler);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Admission {

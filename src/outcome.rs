@@ -20,6 +20,23 @@ pub enum TagScope {
 /// [`Done`](Outcome::Done), [`Abort`](Outcome::Abort) and
 /// [`Stop`](Outcome::Stop), which all end the request as done, and are dropped
 /// with every other outcome.
+///
+/// ```
+/// use std::time::Duration;
+/// use canter::extract::{Html, Queue};
+/// use canter::{Outcome, Result};
+///
+/// fn handler(page: Html, queue: Queue) -> Result<Outcome> {
+///     match page.title() {
+///         Some("Please slow down") => return Ok(Outcome::backoff(Duration::from_secs(60))),
+///         Some("The end") => return Ok(Outcome::Stop),
+///         _ => {}
+///     }
+///     queue.follow_all(page.links());
+///     Ok(Outcome::Done)
+/// }
+/// # let _ = canter::handler::boxed(handler);
+/// ```
 #[derive(Debug)]
 #[must_use = "an outcome has its effect by being returned from the handler"]
 #[non_exhaustive]

@@ -76,6 +76,17 @@ pub enum RetryAfterScope {
 
 /// Settings for hosts whose name matches. Its `Debug` form hides the values of
 /// the headers, which may be credentials.
+///
+/// ```
+/// use canter::{HostRule, Policy};
+/// use std::time::Duration;
+/// let mut rule = HostRule::new("*.example.org");
+/// rule.delay = Some(Duration::from_secs(5));
+/// let policy = Policy::builder().host(rule).build()?;
+/// assert!(policy.host_rule("slow.example.org").is_some());
+/// assert!(policy.host_rule("example.org").is_none());
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct HostRule {

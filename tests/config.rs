@@ -108,6 +108,7 @@ follow = false
 sitemaps = ["https://example.com/map.xml"]
 max_depth = "none"
 revisit = "7d"
+dedup = false
 order = "best_first"
 
 [scope]
@@ -195,6 +196,7 @@ dir = "state"
     assert!(matches!(&crawl.sitemaps, Sitemaps::List(urls) if urls.len() == 1));
     assert_eq!(crawl.max_depth, None);
     assert_eq!(crawl.revisit, Duration::from_secs(7 * 86_400));
+    assert!(!crawl.dedup);
     assert_eq!(crawl.order, Order::BestFirst);
     assert_eq!(
         settings.scope.hosts,

@@ -9,108 +9,27 @@
 #![cfg(feature = "cli")]
 
 mod common;
+#[path = "readme/first.rs"]
+#[rustfmt::skip]
+mod first;
 #[path = "readme/parse.rs"]
 mod parse;
+#[path = "readme/reader.rs"]
+mod reader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use canter::SkipReason;
-use common::{Program, Req, Resp, Run, Server, TempDir, canter, jsonl, page};
+use common::{Program, Resp, Server, TempDir, canter, jsonl, page};
 use parse::{README, all_quoted, configurations, of_language, quoted, table};
+use reader::{Reader, SITE, TOKEN};
 
 const MAKEFILE: &str = include_str!("../Makefile");
 const MANIFEST: &str = include_str!("../Cargo.toml");
-/// Whom the README crawls.
-const SITE: &str = "https://example.com";
-/// The secret that one of its configurations wants from the environment.
-const TOKEN: (&str, &str) = ("SHOP_TOKEN", "hunter2");
-
-/// The folder of somebody who follows the README, and the site they crawl.
-struct Reader {
-    folder: TempDir,
-    server: Server,
-}
-
-impl Reader {
-    fn new() -> Self {
-        let reader = Reader {
-            folder: TempDir::new(),
-            server: Server::start(site),
-        };
-        for (name, text) in configurations() {
-            reader.folder.write(name, reader.here(&text));
-        }
-        let list = format!("# two pages\n{SITE}/a\n\n{SITE}/docs/\n");
-        reader.folder.write("urls.txt", reader.here(&list));
-        reader.folder.write(
-            "bin/canter",
-            format!(
-                "#!/bin/sh\ncase \"$1\" in\nrun|crawl) exec {real} \"$@\" \
-                 --set policy.max_requests_per_minute=none --set policy.host_delay=0 ;;\n\
-                 *) exec {real} \"$@\" ;;\nesac\n",
-                real = env!("CARGO_BIN_EXE_canter")
-            ),
-        );
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let path = reader.folder.join("bin/canter");
-            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("ours");
-        }
-        reader
-    }
-
-    /// The text with this site for the README's.
-    fn here(&self, text: &str) -> String {
-        text.replace(SITE, self.server.url("").as_str())
-            .replace("\"example.com\"", "\"127.0.0.1\"")
-    }
-
-    /// Runs a line of the README in a shell.
-    fn sh(&self, line: &str) -> Run {
-        let mut path = self.folder.join("bin").into_os_string();
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        Program::new("sh", ["-c", &self.here(line)])
-            .dir(self.folder.path())
-            .env("PATH", path)
-            .env(TOKEN.0, TOKEN.1)
-            .run()
-    }
-}
-
-/// Six pages, one of them forbidden, one known to the sitemap alone; a dead
-/// link and a redirect.
-fn site(req: &Req) -> Resp {
-    let robots = format!(
-        "User-agent: *\nDisallow: /private/\nSitemap: http://127.0.0.1:{}/sitemap.xml\n",
-        req.port
-    );
-    let sitemap = format!(
-        "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\
-         <url><loc>http://127.0.0.1:{0}/docs/known</loc></url>\
-         <url><loc>http://127.0.0.1:{0}/a</loc></url></urlset>",
-        req.port
-    );
-    if req.header("if-none-match") == Some("\"1\"") {
-        return Resp::new(304);
-    }
-    let html = |title, links: &[&str]| Resp::html(page(title, links)).header("ETag", "\"1\"");
-    match req.path_only() {
-        "/robots.txt" => Resp::text(robots),
-        "/sitemap.xml" => Resp::ok("application/xml", sitemap),
-        "/" => html("Home", &["/a", "/docs/", "/old", "/private/x", "/gone"]),
-        "/a" => html("A", &["/", "/gone"]),
-        "/docs/" => html("Docs", &["/docs/guide", "/"]),
-        "/docs/guide" => html("Guide", &["/docs/"]),
-        "/docs/known" => html("Known to the sitemap", &[]),
-        "/old" => Resp::redirect(301, "/a"),
-        _ => Resp::new(404),
-    }
-}
-
 #[test]
 fn every_configuration_is_accepted() {
     let folder = TempDir::new();
@@ -133,7 +52,8 @@ fn every_configuration_is_accepted() {
 #[test]
 fn every_command_ends_as_it_says() {
     let reader = Reader::new();
-    let mut linked = String::new();
+    let mut grepped = Vec::new();
+    let mut last = String::new();
     let mut count = 0;
     for block in of_language("sh") {
         for (at, line) in block.text.lines().enumerate() {
@@ -148,15 +68,29 @@ fn every_command_ends_as_it_says() {
             let place = format!("line {}: {line}", block.line + at + 1);
             assert_eq!(run.code(), code.ok(), "{place}\n{}", run.stderr);
             assert!(!run.stderr.contains("panicked"), "{place}\n{}", run.stderr);
-            if line.contains("is linked from") {
-                linked = run.out().to_owned();
+            if line == "canter run links.toml" {
+                run.stderr
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .clone_into(&mut last);
+            }
+            if line.starts_with("grep") {
+                grepped.push(run.out().to_owned());
             }
             count += 1;
         }
     }
     assert!(count >= 10, "only {count} commands");
-    let gone = reader.here("https://example.com/gone is linked from\nhttps://example.com/\n");
-    assert!(linked.starts_with(&gone), "{linked}");
+    // The dead link and where it was found; the pages that have it.
+    let failed = jsonl::parse(&grepped[0]);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(failed[0]["url"], reader.here("https://example.com/gone"));
+    assert_eq!(failed[0]["referrer"], reader.here("https://example.com/"));
+    let mut pages: Vec<_> = grepped[1].lines().collect();
+    pages.sort_unstable();
+    let both = reader.here("https://example.com/ https://example.com/a");
+    assert_eq!(pages, both.split(' ').collect::<Vec<_>>());
 
     // What the commands have left is what the README says of it.
     let dated = |what: &str| {
@@ -181,9 +115,20 @@ fn every_command_ends_as_it_says() {
     let listed = jsonl::read(reader.folder.join("pages.jsonl"));
     assert_eq!(listed.len(), 2, "{listed:?}");
 
+    let told = of_language("text").remove(0).text;
+    assert_eq!(shape(&last), shape(&told));
     fields_are_named(&jsonl::read(dated("log-")));
     let summary = fs::read(reader.folder.join("summary.json")).expect("a summary");
     fields_are_named(&[serde_json::from_slice(&summary).expect("JSON")]);
+}
+
+/// What a line says, without its numbers and their units.
+fn shape(line: &str) -> Vec<&str> {
+    let words = line.split_whitespace();
+    words
+        .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()))
+        .filter(|word| !["B", "KiB", "MiB"].contains(word))
+        .collect()
 }
 
 /// Every field of these values is in the README.
@@ -240,6 +185,34 @@ fn the_crontab_tells_of_failures_only_and_the_service_ends_well() {
     assert_eq!(success, ["3", "143"], "a bound; SIGTERM");
     assert_eq!(value("Type"), "oneshot");
     reader.sh(&here(value("ExecStart"))).expect_code(0);
+}
+
+/// What [`first`] crawls.
+fn seed() -> String {
+    SEED.get().expect("a server").clone()
+}
+
+static SEED: OnceLock<String> = OnceLock::new();
+
+#[test]
+fn the_first_program_crawls_a_site() {
+    let text = include_str!("readme/first.rs")
+        .replace("super::seed()", &format!("\"{SITE}/\""))
+        .replace("pub(super) fn main", "fn main");
+    let program = text.split_once("\n\n").expect("a heading").1;
+    assert_eq!(of_language("rust,no_run").remove(0).text, program);
+
+    let server = Server::start(|req| match req.path_only() {
+        "/" => Resp::html(page("Home", &["/a", "http://127.0.0.9/"])),
+        "/a" => Resp::html(page("A", &["/"])),
+        _ => Resp::new(404),
+    });
+    let began = Instant::now();
+    SEED.set(server.url("/")).expect("set once");
+    first::main().expect("a crawl");
+    assert_eq!(server.log().paths(), ["/robots.txt", "/", "/a"]);
+    // Sixty a minute, as it says: the third starts after two seconds.
+    assert!(began.elapsed() >= Duration::from_secs(2));
 }
 
 #[test]

@@ -162,12 +162,13 @@ fn as_text(dir: &Path, status: &Status) -> String {
     }
     let _ = writeln!(
         out,
-        "{} requests, {} retried, {} in {} over {} runs; the state takes {}",
+        "{} requests, {} retried, {} in {} over {} {}; the state takes {}",
         grouped(totals.requests),
         grouped(totals.retried),
         rounded_size(totals.bytes),
         whole_seconds(totals.elapsed),
         grouped(status.runs),
+        if status.runs == 1 { "run" } else { "runs" },
         rounded_size(status.bytes)
     );
     if status.uncommitted > 0 {

@@ -81,6 +81,9 @@ impl<'a> Summary<'a> {
             self.why(exit),
             grouped(stats.succeeded)
         );
+        if stats.unchanged > 0 {
+            let _ = write!(out, " ({} unchanged)", grouped(stats.unchanged));
+        }
         for (count, what) in [
             (stats.failed, "failed"),
             (stats.redirected, "redirected"),
@@ -246,6 +249,7 @@ mod tests {
             pass: 1,
             succeeded: 1_234,
             pages: 1_233,
+            unchanged: 12,
             failed: 5,
             failed_by_kind: [(ErrorKind::Rejected, 3), (ErrorKind::TooLarge, 2)].into(),
             skipped: 20,
@@ -268,7 +272,7 @@ mod tests {
         stats.end = Some(RunEnd::Bound(Bound::Requests));
         assert_eq!(
             line(&plain, &stats, Exit::Bound),
-            "canter: max_requests is reached, the rest is pending: 1,234 done, 5 failed, \
+            "canter: max_requests is reached, the rest is pending: 1,234 done (12 unchanged), 5 failed, \
              20 skipped, 56 pending; began with 1, 1,300 requests, 45.2 MiB in 21m 3s"
         );
         let rude = settings("robots.obey = false");

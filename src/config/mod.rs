@@ -37,6 +37,7 @@ use std::time::{Duration, SystemTime};
 
 use url::Url;
 
+use crate::frontier::TrapLimits;
 use crate::policy::{HostRule, Policy};
 
 pub use problem::{ConfigError, Origin, Problem};
@@ -279,25 +280,22 @@ pub struct TrapSettings {
     pub max_path_depth: Option<u32>,
     /// Bytes of a URL.
     pub max_url_length: Option<u32>,
-    /// Times that a run of segments stands in a path in a row.
+    /// Times that a name may stand in a path.
     pub max_repeats: Option<u32>,
     /// Different queries of one path.
     pub max_query_variants: Option<u32>,
 }
 
 impl Default for TrapSettings {
+    /// The library's limits.
     fn default() -> Self {
+        let limits = TrapLimits::default();
+        let narrow = |limit: usize| u32::try_from(limit).ok();
         TrapSettings {
-            // Real sites seldom pass 10 segments.
-            max_path_depth: Some(20),
-            // Search engines and proxies take about 2,000 bytes, so real sites
-            // stay under it.
-            max_url_length: Some(2_000),
-            // "/a/b/a/b" happens, three times in a row does not.
-            max_repeats: Some(2),
-            // A catalogue's pages and filters stay under it, a calendar's
-            // months do not.
-            max_query_variants: Some(10_000),
+            max_path_depth: narrow(limits.max_path_depth),
+            max_url_length: narrow(limits.max_url_length),
+            max_repeats: narrow(limits.max_repeats),
+            max_query_variants: Some(limits.max_query_variants),
         }
     }
 }

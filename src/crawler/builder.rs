@@ -62,6 +62,7 @@ pub(super) struct Keep {
     pub(super) state_dir: Option<PathBuf>,
     pub(super) fresh: bool,
     pub(super) revisit: Duration,
+    pub(super) chronicle: bool,
     pub(super) sinks: Vec<Arc<Mutex<Sink>>>,
 }
 
@@ -85,7 +86,26 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-/// Builds a [`Crawler`].
+/// Builds a [`Crawler`]. Whatever cannot be used is an error of
+/// [`build`](Self::build), before any request.
+///
+/// ```
+/// use canter::extract::Links;
+/// use canter::{Crawler, ErrorKind, Scope};
+///
+/// let builder = Crawler::builder()
+///     .seed("https://example.com/docs/")
+///     .scope(Scope::builder().include(["/docs/**"]).build()?)
+///     .max_depth(5)
+///     .user_agent("examplebot/1.0 (+https://example.com/bot)")
+///     .handler(|links: Links| println!("{} links", links.len()));
+/// let crawler = builder.build()?;
+/// # let _ = crawler;
+///
+/// let error = Crawler::builder().seed("example.com").handler(|| ()).build().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Invalid);
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CrawlerBuilder {
     seeds: Vec<Result<Request>>,
@@ -317,6 +337,14 @@ impl CrawlerBuilder {
     /// is run again; without it, all are.
     pub fn revisit(mut self, age: Duration) -> Self {
         self.keep.revisit = age;
+        self
+    }
+
+    /// Keeps what happened and when, for a report, also without a
+    /// [state](Self::state); with one it is kept in any case. See
+    /// [`Crawler::chronicle`].
+    pub fn chronicle(mut self, keep: bool) -> Self {
+        self.keep.chronicle = keep;
         self
     }
 

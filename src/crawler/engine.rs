@@ -24,6 +24,18 @@ use crate::politeness::{Breaker, HostId, HostTable, Limiter, Pacer, Pauses, Verd
 use crate::request::Request;
 use crate::uri;
 
+/// Which changes an engine keeps for a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keeping {
+    /// None.
+    #[default]
+    Nothing,
+    /// How URLs ended, with their records.
+    Ends,
+    /// All: a later run can go on from them.
+    Everything,
+}
+
 /// What the engine is told besides the policy.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
@@ -35,8 +47,8 @@ pub struct EngineOptions {
     pub seeds_widen_scope: bool,
     /// The most queries that one path may be asked with.
     pub max_query_variants: u32,
-    /// Whether changes are kept for a ledger.
-    pub journal: bool,
+    /// Which changes are kept for a ledger.
+    pub journal: Keeping,
     /// Where chance begins.
     pub seed: u64,
 }
@@ -48,7 +60,7 @@ impl Default for EngineOptions {
             obey_robots: true,
             seeds_widen_scope: true,
             max_query_variants: u32::MAX,
-            journal: false,
+            journal: Keeping::Nothing,
             seed: 0,
         }
     }
@@ -216,7 +228,7 @@ impl Engine {
             if reason == SkipReason::Depth {
                 self.hold_deep(&candidate);
             }
-            if self.options.journal {
+            if self.options.journal >= Keeping::Ends {
                 self.journal
                     .push(Change::Refused(Box::new(queued(candidate)), reason));
             }
@@ -314,7 +326,7 @@ impl Engine {
         let homeless = self.settle(&candidate);
         self.counts.queued += 1;
         self.enqueue(homeless, now);
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             self.journal
                 .push(Change::Queued(Box::new(queued(candidate))));
         }
@@ -441,7 +453,7 @@ impl Engine {
     }
 
     pub(super) fn journal_skip(&mut self, homeless: &Homeless, reason: SkipReason) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = homeless.entry.kind.purpose() else {
@@ -457,6 +469,7 @@ impl Engine {
             attempts: homeless.entry.attempt - 1,
             to: None,
             message: None,
+            referrer: None,
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),

@@ -14,7 +14,21 @@ use crate::ledger::End;
 /// How many events an observer may be behind before the next are dropped.
 const OBSERVER_BACKLOG: usize = 1024;
 
-/// Something that happened to a URL.
+/// Something that happened to a URL. Of robots.txt, which is no URL of the
+/// crawl, only the starts are told.
+///
+/// ```
+/// use canter::fetch::MockSite;
+/// use canter::{Crawler, Event};
+///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html(""));
+/// let crawler = Crawler::builder().seed("http://a.test/").fetcher(site).handler(|| ()).build()?;
+/// let events = crawler.subscribe(100);
+/// crawler.run()?;
+/// let ended = |event: &Event| matches!(event, Event::Ended { url, .. } if url.path() == "/");
+/// assert_eq!(events.try_iter().filter(ended).count(), 1);
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {

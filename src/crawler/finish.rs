@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight, Homeless, Keeping};
 use super::job::{Done, Finished, Report, Then};
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
@@ -13,7 +13,7 @@ use crate::frontier::{Candidate, Extra, Kind};
 use crate::ledger::{Change, End, Ended};
 use crate::outcome::TagScope;
 use crate::policy::{MAX_DURATION, RetryAfterScope};
-use crate::politeness::Weight;
+use crate::politeness::{HostId, Weight};
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,19 @@ pub enum Ending {
     RobotsUnreachable,
 }
 
+/// How a host stands after a job on it has ended, for those who look on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The gap between two starts, as it is now.
+    pub(crate) gap: Duration,
+    /// Until when it is left alone.
+    pub(crate) paused_until: Option<Instant>,
+    /// Until when every host is.
+    pub(crate) crawl_paused_until: Option<Instant>,
+    /// Whether its URLs are left for the next run.
+    pub(crate) parked: bool,
+}
+
 /// What a request's end says in the ledger, besides the end itself.
 #[derive(Default)]
 struct Note {
@@ -47,6 +60,16 @@ impl Engine {
     /// Takes in how a job ended. A job that was given up in the meantime
     /// changes nothing.
     pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
+        let (ending, _) = self.finish_and_look(report, now)?;
+        Some(ending)
+    }
+
+    /// The same, and how the job's host stands afterwards.
+    pub(super) fn finish_and_look(
+        &mut self,
+        report: Report,
+        now: Instant,
+    ) -> Option<(Ending, Standing)> {
         let mut flight = self.in_flight.remove(&report.id)?;
         flight.url.clone_from(&report.url);
         self.hosts.get_mut(flight.host).on_end();
@@ -60,8 +83,19 @@ impl Engine {
         };
         // The host's place follows from what has just changed.
         self.place(host, now);
+        let standing = self.standing(host);
         self.sweep(now);
-        Some(ending)
+        Some((ending, standing))
+    }
+
+    fn standing(&self, host: HostId) -> Standing {
+        let host = self.hosts.get(host);
+        Standing {
+            gap: host.gap(),
+            paused_until: host.paused_until(),
+            crawl_paused_until: self.crawl_pause,
+            parked: host.parked(),
+        }
     }
 
     fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
@@ -249,19 +283,10 @@ impl Engine {
             mut entry,
             ..
         } = flight;
-        self.counts.retried += 1;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
         self.reopen(host, now);
         entry.attempt += 1;
-        let not_before = now + delay;
-        if self.options.journal {
-            self.journal.push(Change::Retried {
-                fingerprint: entry.fingerprint,
-                attempt: entry.attempt,
-                not_before,
-            });
-        }
         let homeless = Homeless {
             origin,
             host,
@@ -271,6 +296,15 @@ impl Engine {
         if self.tags.is_aborted(tag) {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
+        }
+        self.counts.retried += 1;
+        let not_before = now + delay;
+        if self.options.journal == Keeping::Everything {
+            self.journal.push(Change::Retried {
+                fingerprint: homeless.entry.fingerprint,
+                attempt: homeless.entry.attempt,
+                not_before,
+            });
         }
         self.put_off(homeless, not_before, now);
         Ending::Retrying { delay }
@@ -341,7 +375,7 @@ impl Engine {
                     self.crawl_pause = Some(self.crawl_pause.map_or(until, |held| held.max(until)));
                 }
                 host.on_asked_to_wait(now, until);
-                if self.options.journal {
+                if self.options.journal == Keeping::Everything {
                     let host = std::sync::Arc::clone(&host.name);
                     self.journal.push(Change::Paused { host, until });
                 }
@@ -415,7 +449,7 @@ impl Engine {
         page: Option<Box<crate::ledger::PageMemory>>,
         records: Vec<crate::ledger::RecordLine>,
     ) {
-        if !self.options.journal {
+        if self.options.journal < Keeping::Ends {
             return;
         }
         let Some(purpose) = flight.entry.kind.purpose() else {
@@ -430,6 +464,10 @@ impl Engine {
             attempts: flight.entry.attempt,
             to: note.to,
             message: note.message,
+            referrer: match end {
+                End::Failed(_) => flight.entry.referrer.clone(),
+                _ => None,
+            },
             depth: flight.entry.depth,
             page,
             records,

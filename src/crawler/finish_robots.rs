@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight, Homeless, Keeping};
 use super::finish::Ending;
 use super::job::{Finished, Report, RobotsAnswer};
 use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
@@ -120,7 +120,7 @@ impl Engine {
             self.hosts.get_mut(host).raise_gap(delay);
         }
         let origin = self.origins.get_mut(of);
-        if self.options.journal {
+        if self.options.journal == Keeping::Everything {
             let origin = Arc::clone(&origin.name);
             self.journal.push(Change::Robots {
                 origin,

@@ -3,6 +3,7 @@
 mod admit;
 mod books;
 mod builder;
+pub mod chronicle;
 mod engine;
 mod engine_stats;
 mod event;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam::channel::Receiver;
 
 pub use builder::{CrawlerBuilder, Sitemaps};
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, Keeping};
 pub use event::Event;
 pub use finish::Ending;
 pub use job::{Done, Finished, Job, JobId, Poll, Report, RobotsAnswer, Then, Why};
@@ -39,6 +40,7 @@ pub use stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
 
 use crate::error::{Error, Result};
 use builder::Plan;
+use chronicle::{Chronicle, Recorder};
 use event::Events;
 use pool::Pool;
 use run::Run;
@@ -79,6 +81,7 @@ struct Control {
     stop: AtomicBool,
     pool: Mutex<Option<Arc<Pool>>>,
     last: Mutex<Stats>,
+    recorder: Mutex<Option<Arc<Recorder>>>,
     wakes: AtomicU64,
 }
 
@@ -90,12 +93,37 @@ impl Control {
             .clone()
     }
 
+    fn recorder(&self) -> Option<Arc<Recorder>> {
+        self.recorder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set_recorder(&self, recorder: Option<Arc<Recorder>>) {
+        *self.recorder.lock().unwrap_or_else(PoisonError::into_inner) = recorder;
+    }
+
     fn set_pool(&self, pool: Option<Arc<Pool>>) {
         *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
     }
 }
 
-/// Stops a crawl from any thread.
+/// Stops a crawl from any thread. What is queued is left: for the next call of
+/// [`run`](Crawler::run), or in the state for the next process.
+///
+/// ```
+/// use canter::fetch::MockSite;
+/// use canter::{Crawler, RunEnd};
+///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html(""));
+/// let crawler = Crawler::builder().seed("http://a.test/").fetcher(site).handler(|| ()).build()?;
+/// let stop = crawler.stop_handle();
+/// std::thread::spawn(move || stop.stop()).join().unwrap();
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Stopped));
+/// assert_eq!(crawler.run()?.end, Some(RunEnd::Complete));
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     control: Arc<Control>,
@@ -171,6 +199,14 @@ impl Crawler {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats_handle().stats()
+    }
+
+    /// What happened and when, in the run that goes on or the last one, and in
+    /// those before; `None` when nobody [asked](CrawlerBuilder::chronicle) for
+    /// it.
+    #[must_use]
+    pub fn chronicle(&self) -> Option<Chronicle> {
+        self.control.recorder().map(|recorder| recorder.chronicle())
     }
 
     /// How often one thread of the last run woke another: a measure of what

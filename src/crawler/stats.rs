@@ -11,7 +11,28 @@ use crate::error::ErrorKind;
 use crate::politeness::Trip;
 use crate::request::Tag;
 
-/// How a run goes, or how it ended.
+/// How a run goes, or how it ended. It displays as one line.
+///
+/// ```
+/// use canter::extract::Links;
+/// use canter::fetch::MockSite;
+/// use canter::{Crawler, ErrorKind};
+///
+/// let site = MockSite::new().page("http://a.test/", |page| page.html("<a href=/gone>"));
+/// let stats = Crawler::builder()
+///     .seed("http://a.test/")
+///     .fetcher(site)
+///     .handler(|links: Links, queue: canter::extract::Queue| {
+///         queue.follow_all(links);
+///     })
+///     .build()?
+///     .run()?;
+/// assert_eq!((stats.succeeded, stats.failed), (1, 1));
+/// assert_eq!(stats.failed_by_kind[&ErrorKind::Rejected], 1);
+/// assert_eq!(stats.requests, 3, "the two, and robots.txt");
+/// assert!(stats.adds_up());
+/// # Ok::<(), canter::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -47,6 +47,29 @@ use crate::request::Request;
 /// Implement it to plug in a browser or another client. An answer with any
 /// status is a response; an error is for when no whole answer came, and its
 /// kind decides whether the request is tried again.
+///
+/// ```
+/// use std::time::Instant;
+/// use canter::fetch::{Fetch, Response};
+/// use canter::{Error, ErrorKind, Request, Result};
+///
+/// /// Answers from memory, and is out of order for one path.
+/// struct Memory;
+///
+/// impl Fetch for Memory {
+///     fn fetch(&self, request: &Request, _deadline: Instant) -> Result<Response> {
+///         match request.url().path() {
+///             "/" => Ok(Response::new(request.url().clone(), 200).with_body("<title>Home")),
+///             "/broken" => Err(Error::new(ErrorKind::Connect).with_message("out of order")),
+///             _ => Ok(Response::new(request.url().clone(), 404)),
+///         }
+///     }
+/// }
+///
+/// let answer = Memory.fetch(&Request::get("http://a.test/x")?, Instant::now())?;
+/// assert_eq!(answer.status(), 404);
+/// # Ok::<(), canter::Error>(())
+/// ```
 pub trait Fetch: Send + Sync {
     /// Fetches one request. Returns by `deadline`, which bounds everything:
     /// lookup, connection, headers and body.

@@ -107,8 +107,9 @@ impl<T> Delayed<T> {
     /// Changes all of them.
     pub fn update(&mut self, mut change: impl FnMut(&mut T)) {
         let mut all = std::mem::take(&mut self.heap).into_vec();
-        all.iter_mut()
-            .for_each(|Reverse(held)| change(&mut held.value));
+        for Reverse(held) in &mut all {
+            change(&mut held.value);
+        }
         self.heap = all.into();
     }
 

@@ -376,7 +376,9 @@ impl Schedule {
     pub fn update(&mut self, mut change: impl FnMut(&mut Entry)) {
         for lane in self.lanes.iter_mut().flatten() {
             let mut slots = std::mem::take(&mut lane.queue).into_vec();
-            slots.iter_mut().for_each(|slot| change(&mut slot.entry));
+            for slot in &mut slots {
+                change(&mut slot.entry);
+            }
             lane.queue = slots.into();
         }
     }

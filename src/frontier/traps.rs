@@ -37,9 +37,14 @@ impl Default for TrapLimits {
     /// 10,000 queries to a path.
     fn default() -> Self {
         TrapLimits {
+            // Search engines and proxies take about as much, so real sites stay
+            // under it.
             max_url_length: 2048,
+            // Real sites seldom pass 10 segments.
             max_path_depth: 32,
             max_repeats: 2,
+            // A catalogue's pages and filters stay under it, a calendar's
+            // months do not.
             max_query_variants: 10_000,
         }
     }

@@ -87,6 +87,9 @@ pub struct Ended {
     pub to: Option<Url>,
     /// What went wrong, for people.
     pub message: Option<String>,
+    /// The page that the URL was found on. Only the log has it, and only of
+    /// URLs that failed: whoever mends a dead link must know where it is.
+    pub referrer: Option<Arc<str>>,
     /// How far from a seed the URL was found.
     pub depth: u32,
     /// What to remember of the page for a later pass.

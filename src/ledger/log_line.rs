@@ -48,6 +48,12 @@ fn push_ended(buffer: &mut Vec<u8>, ended: &Ended) {
         buffer.extend_from_slice(b",\"message\":");
         push_str(buffer, message);
     }
+    if let (End::Failed(_), Some(referrer)) = (ended.end, &ended.referrer)
+        && !referrer.is_empty()
+    {
+        buffer.extend_from_slice(b",\"referrer\":");
+        push_str(buffer, referrer);
+    }
     buffer.extend_from_slice(b"}\n");
 }
 

@@ -95,6 +95,7 @@ mod tests {
                         attempts: random.u32(..9),
                         to: None,
                         message: None,
+                        referrer: None,
                         depth: 0,
                         page: random.bool().then(Box::default),
                         records: Vec::new(),

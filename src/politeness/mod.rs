@@ -2,13 +2,15 @@
 //! start. None of them does I/O, reads a clock or knows what is queued.
 
 mod breaker;
+mod host;
 mod hosts;
 mod limiter;
 mod pacer;
 mod pauses;
 
 pub use breaker::{Breaker, Trip, Weight};
-pub use hosts::{Hold, Host, HostId, HostTable, Verdict};
+pub use host::{Hold, Host, Verdict};
+pub use hosts::{HostId, HostTable};
 pub use limiter::Limiter;
 pub use pacer::Pacer;
 pub use pauses::Pauses;

@@ -18,6 +18,7 @@ pub use fingerprint::{fingerprint, hash};
 pub use glob::Glob;
 pub use hosts::{HostPattern, Hosts};
 pub use location::resolve_location;
+pub(crate) use params::SESSION_IDS;
 pub use params::{DropParams, drop_params};
 pub(crate) use resolve::join;
 pub use resolve::{parse, resolve, resolve_with_encoding};

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use url::Url;
 
 /// Names under which servers hand out session ids in URLs.
-const SESSION_IDS: [&str; 12] = [
+pub(crate) const SESSION_IDS: [&str; 12] = [
     "jsessionid",
     "phpsessid",
     "aspsessionid*",

@@ -71,6 +71,7 @@ fn ended(n: u64, memory: bool) -> Change {
         attempts: 1,
         to: None,
         message: None,
+        referrer: None,
         depth: 3,
         page: memory.then(|| {
             Box::new(PageMemory {

@@ -1,7 +1,9 @@
 //! Whole crawls in virtual time: each test drives the pure engine over a
 //! scripted site and asserts what was asked for at which instant.
 
-#[path = "../common/drive.rs"]
+#![allow(clippy::float_cmp, reason = "the instants of virtual time are exact")]
+
+#[path = "../common/drive/mod.rs"]
 mod drive;
 
 mod bounds;

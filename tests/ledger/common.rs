@@ -153,6 +153,7 @@ pub(crate) fn ended(n: u64, end: End) -> Ended {
         attempts: u32::from(asked),
         to: None,
         message: None,
+        referrer: None,
         depth: u32::from(n > 0),
         page: None,
         records: Vec::new(),

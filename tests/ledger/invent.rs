@@ -175,6 +175,7 @@ impl Crawl {
             attempts: self.random.u32(1..5),
             to: (end == End::Redirected).then(|| url(3)),
             message: self.random.bool().then(|| self.word().to_owned()),
+            referrer: Some(url(2).as_str().into()),
             depth,
             page,
             records,

@@ -9,8 +9,8 @@ use canter::ledger::{
 use canter::{ErrorKind, SkipReason, Url};
 
 use super::common::{
-    Folder, at, done, ended, failed, found, instant, lines, open, options, pages_in, queued,
-    small_run, totals, url,
+    Folder, at, done, ended, found, instant, lines, open, options, pages_in, queued, small_run,
+    totals, url,
 };
 
 /// A ledger without state that writes records to a file.
@@ -303,7 +303,11 @@ fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
             status: Some(304),
             ..ended(2, End::Unchanged)
         })),
-        failed(3, ErrorKind::Timeout),
+        Change::Ended(Box::new(Ended {
+            message: Some("a dead \"link\"".to_owned()),
+            referrer: Some(url(1).as_str().into()),
+            ..ended(3, End::Failed(ErrorKind::Rejected))
+        })),
         Change::Ended(Box::new(ended(4, End::Skipped(SkipReason::Robots)))),
         Change::Refused(Box::new(queued(5)), SkipReason::Scope),
         Change::Paused {
@@ -321,8 +325,8 @@ fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
             serde_json::json!({"url": page(1), "end": "done", "status": 200, "attempts": 1}),
             serde_json::json!({"url": page(2), "end": "done", "unchanged": true, "status": 304,
                 "attempts": 1}),
-            serde_json::json!({"url": page(3), "end": "failed", "kind": "timeout", "status": 500,
-                "attempts": 4, "message": "page 3 is broken"}),
+            serde_json::json!({"url": page(3), "end": "failed", "kind": "rejected", "status": 200,
+                "attempts": 1, "message": "a dead \"link\"", "referrer": page(1)}),
             serde_json::json!({"url": page(4), "end": "skipped", "reason": "robots"}),
             serde_json::json!({"url": page(5), "end": "skipped", "reason": "scope"}),
         ]

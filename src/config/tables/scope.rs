@@ -8,19 +8,7 @@ use crate::config::document::{Node, Table};
 use crate::config::problem::Origin;
 use crate::config::scalar::{self, quoted};
 use crate::config::section::{Fault, Report};
-
-/// Parameters that carry a session in common server software, never a page.
-const DEFAULT_DROP_PARAMS: [&str; 9] = [
-    "jsessionid",
-    "phpsessid",
-    "aspsessionid*",
-    "sessionid",
-    "session_id",
-    "sid",
-    "cfid",
-    "cftoken",
-    "oscsid",
-];
+use crate::uri::SESSION_IDS;
 
 /// `[scope]`.
 pub(in crate::config) fn scope(root: &mut Table, report: &mut Report) -> ScopeSettings {
@@ -39,12 +27,7 @@ pub(in crate::config) fn scope(root: &mut Table, report: &mut Report) -> ScopeSe
     };
     let include = list(&mut section, "include", &[], path_pattern);
     let exclude = list(&mut section, "exclude", &[], path_pattern);
-    let drop_params = list(
-        &mut section,
-        "drop_params",
-        &DEFAULT_DROP_PARAMS,
-        parameter_pattern,
-    );
+    let drop_params = list(&mut section, "drop_params", &SESSION_IDS, parameter_pattern);
     section.finish();
     ScopeSettings {
         hosts,

@@ -6,402 +6,44 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     reason = "each test binary uses its own part of these helpers"
 )]
 
+mod admit;
+mod answer;
+mod trace;
+
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use canter::crawler::{
-    Done, Ending, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report,
-    RobotsAnswer, Then,
+    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report, RobotsAnswer,
+    Then,
 };
 use canter::frontier::{Candidate, Kind, TrapLimits};
 use canter::robots::Robots;
 use canter::{
-    Admission, Error, ErrorKind, Hop, Method, Policy, Purpose, Request, RunEnd, Scope, SkipReason,
-    Stats, Tag, TagScope, Url, Waiting, http, uri,
+    Error, ErrorKind, Method, Policy, Purpose, Request, RunEnd, Scope, Stats, Tag, TagScope, http,
+    uri,
 };
-use url::Position;
+
+pub(crate) use admit::Admit;
+pub(crate) use answer::{Answer, Handled, Link, Site, World};
+pub(crate) use trace::{Ended, Trace, Watch};
+
+use admit::hop;
 
 /// The name by which robots.txt files speak of the crawler.
 const AGENT: &str = "canter";
 /// Redirects of a robots.txt that are followed.
 const ROBOTS_HOPS: usize = 5;
-/// The wall clock when virtual time begins: 2023-11-14, 22:13:20 UTC.
-const WALL_EPOCH_SECONDS: u64 = 1_700_000_000;
-/// More events than any test's crawl has: a crawl that gets here never ends.
+/// The wall clock when virtual time begins, after 1970: 2023-11-14, 22:13:20 UTC.
+pub(crate) const WALL_EPOCH: Duration = Duration::from_secs(1_700_000_000);
+/// More events than any scripted crawl has: one that gets here never ends.
 const MAX_EVENTS: u64 = 20_000_000;
-
-/// What a handler makes of a page.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Handled {
-    Done,
-    Retry(Option<Duration>),
-    /// `None` is the request's own tag.
-    Backoff(Option<Tag>, Duration),
-    Abort(Option<Tag>),
-    Stop,
-    Fail(ErrorKind),
-    Fatal,
-}
-
-/// A link on a page.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) href: String,
-    pub(crate) tag: Tag,
-    pub(crate) priority: i32,
-}
-
-impl From<&str> for Link {
-    fn from(href: &str) -> Self {
-        Link {
-            href: href.to_owned(),
-            tag: Tag::UNTAGGED,
-            priority: 0,
-        }
-    }
-}
-
-impl From<String> for Link {
-    fn from(href: String) -> Self {
-        Link::from(href.as_str())
-    }
-}
-
-impl Link {
-    pub(crate) fn tagged(href: &str, tag: &str) -> Self {
-        Link {
-            tag: Tag::from(tag),
-            ..Link::from(href)
-        }
-    }
-}
-
-/// What a site answers to one request.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
-    /// From the request's start to the end of its job.
-    pub(crate) latency: Duration,
-    /// A failure without a status.
-    pub(crate) broken: Option<ErrorKind>,
-    pub(crate) status: u16,
-    /// The `Retry-After` field, as on the wire.
-    pub(crate) retry_after: Option<String>,
-    pub(crate) location: Option<String>,
-    /// A robots.txt.
-    pub(crate) text: String,
-    pub(crate) links: Vec<Link>,
-    pub(crate) handled: Handled,
-}
-
-impl Answer {
-    /// A status, at once.
-    pub(crate) fn status(status: u16) -> Self {
-        Answer {
-            latency: Duration::ZERO,
-            broken: None,
-            status,
-            retry_after: None,
-            location: None,
-            text: String::new(),
-            links: Vec::new(),
-            handled: Handled::Done,
-        }
-    }
-
-    /// A page without links.
-    pub(crate) fn ok() -> Self {
-        Answer::status(200)
-    }
-
-    /// A page with links.
-    pub(crate) fn page(links: &[&str]) -> Self {
-        Answer::ok().links(links.iter().copied())
-    }
-
-    pub(crate) fn redirect(status: u16, to: &str) -> Self {
-        Answer {
-            location: Some(to.to_owned()),
-            ..Answer::status(status)
-        }
-    }
-
-    /// No answer.
-    pub(crate) fn broken(kind: ErrorKind) -> Self {
-        Answer {
-            broken: Some(kind),
-            ..Answer::status(0)
-        }
-    }
-
-    /// A page that its handler makes something else of than `Done`.
-    pub(crate) fn handled(handled: Handled) -> Self {
-        Answer {
-            handled,
-            ..Answer::ok()
-        }
-    }
-
-    /// A robots.txt.
-    pub(crate) fn robots(text: &str) -> Self {
-        Answer {
-            text: text.to_owned(),
-            ..Answer::ok()
-        }
-    }
-
-    pub(crate) fn links(mut self, links: impl IntoIterator<Item = impl Into<Link>>) -> Self {
-        self.links.extend(links.into_iter().map(Into::into));
-        self
-    }
-
-    pub(crate) fn retry_after(mut self, value: impl ToString) -> Self {
-        self.retry_after = Some(value.to_string());
-        self
-    }
-
-    pub(crate) fn takes(mut self, latency: Duration) -> Self {
-        self.latency = latency;
-        self
-    }
-}
-
-/// What answers requests.
-pub(crate) trait World {
-    /// The answer to a request that starts `at` after the beginning of time.
-    fn answer(&mut self, request: &Request, robots: bool, at: Duration) -> Answer;
-}
-
-/// What looks on.
-pub(crate) trait Watch {
-    fn pushed(&mut self, _at: Instant, _candidate: &Candidate, _admission: Admission) {}
-    fn started(&mut self, _at: Instant, _job: &Job, _request: &Request, _answer: &Answer) {}
-    fn ended(&mut self, _at: Instant, _ended: &Ended<'_>, _engine: &Engine) {}
-    /// The engine was asked and had nothing to start; `free` workers wait.
-    fn waited(&mut self, _at: Instant, _poll: &Poll, _free: usize, _engine: &Engine) {}
-}
-
-/// A job that has ended, and what came of it.
-pub(crate) struct Ended<'a> {
-    pub(crate) id: JobId,
-    pub(crate) request: &'a Request,
-    pub(crate) kind: Kind,
-    pub(crate) answer: &'a Answer,
-    /// What was found: links, a redirect's target, sitemaps.
-    pub(crate) found: &'a [Candidate],
-    pub(crate) ending: Option<&'a Ending>,
-}
-
-/// Pages by their URL, each with the answers it gives one after the other; the
-/// last one stays. What is not there answers 404.
-#[derive(Debug, Default)]
-pub(crate) struct Site {
-    answers: HashMap<String, VecDeque<Answer>>,
-    latency: Duration,
-}
-
-impl Site {
-    pub(crate) fn new() -> Self {
-        Site::default()
-    }
-
-    /// How long an answer takes that names no time of its own.
-    pub(crate) fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
-        self
-    }
-
-    pub(crate) fn on(mut self, url: &str, answer: Answer) -> Self {
-        self.answers
-            .entry(url.to_owned())
-            .or_default()
-            .push_back(answer);
-        self
-    }
-
-    pub(crate) fn then(self, url: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
-        answers
-            .into_iter()
-            .fold(self, |site, answer| site.on(url, answer))
-    }
-
-    /// Plain pages, `{prefix}{n}` for each number.
-    pub(crate) fn pages(self, prefix: &str, numbers: impl IntoIterator<Item = usize>) -> Self {
-        numbers.into_iter().fold(self, |site, n| {
-            site.on(&format!("{prefix}{n}"), Answer::ok())
-        })
-    }
-}
-
-impl World for Site {
-    fn answer(&mut self, request: &Request, _robots: bool, _at: Duration) -> Answer {
-        let mut answer = match self.answers.get_mut(request.url().as_str()) {
-            Some(answers) if answers.len() > 1 => answers.pop_front(),
-            Some(answers) => answers.front().cloned(),
-            None => None,
-        }
-        .unwrap_or_else(|| Answer::status(404));
-        if answer.latency.is_zero() {
-            answer.latency = self.latency;
-        }
-        answer
-    }
-}
-
-/// One request that was started.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Start {
-    pub(crate) at: Duration,
-    pub(crate) host: String,
-    pub(crate) url: String,
-    pub(crate) attempt: u32,
-    pub(crate) robots: bool,
-}
-
-/// The trace of a crawl.
-#[derive(Debug, Default)]
-pub(crate) struct Trace {
-    base: Option<Instant>,
-    pub(crate) starts: Vec<Start>,
-    pub(crate) ends: Vec<(Duration, String, Ending)>,
-    /// When the engine was asked, until when it said to wait, and for what.
-    pub(crate) waits: Vec<(Duration, Option<Duration>, Waiting)>,
-    pub(crate) peak: usize,
-    in_flight: usize,
-}
-
-impl Trace {
-    fn since(&self, at: Instant) -> Duration {
-        at - self.base.expect("set by the driver")
-    }
-
-    /// Starts whose URL contains `part`, in seconds.
-    pub(crate) fn seconds_of(&self, part: &str) -> Vec<f64> {
-        let of_part = self.starts.iter().filter(|start| start.url.contains(part));
-        of_part.map(|start| start.at.as_secs_f64()).collect()
-    }
-
-    /// Every start, in seconds.
-    pub(crate) fn seconds(&self) -> Vec<f64> {
-        self.seconds_of("")
-    }
-
-    /// Every start as `seconds url`.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.starts
-            .iter()
-            .map(|start| format!("{} {}", start.at.as_secs_f64(), start.url))
-            .collect()
-    }
-
-    pub(crate) fn urls(&self) -> Vec<&str> {
-        self.starts.iter().map(|start| start.url.as_str()).collect()
-    }
-
-    pub(crate) fn count(&self, part: &str) -> usize {
-        self.starts
-            .iter()
-            .filter(|start| start.url.contains(part))
-            .count()
-    }
-
-    /// The reasons for waiting, each once for a row of the same.
-    pub(crate) fn reasons(&self) -> Vec<String> {
-        let mut reasons: Vec<String> = self
-            .waits
-            .iter()
-            .map(|(_, _, waiting)| waiting.to_string())
-            .collect();
-        reasons.dedup();
-        reasons
-    }
-}
-
-impl Watch for Trace {
-    fn started(&mut self, at: Instant, job: &Job, request: &Request, _answer: &Answer) {
-        self.in_flight += 1;
-        self.peak = self.peak.max(self.in_flight);
-        self.starts.push(Start {
-            at: self.since(at),
-            host: uri::host_key(request.url()).into_owned(),
-            url: request.url().to_string(),
-            attempt: request.attempt(),
-            robots: matches!(job.kind(), Kind::Robots { .. }),
-        });
-    }
-
-    fn ended(&mut self, at: Instant, ended: &Ended<'_>, _engine: &Engine) {
-        self.in_flight -= 1;
-        if let Some(ending) = ended.ending {
-            self.ends.push((
-                self.since(at),
-                ended.request.url().to_string(),
-                ending.clone(),
-            ));
-        }
-    }
-
-    fn waited(&mut self, at: Instant, poll: &Poll, _free: usize, engine: &Engine) {
-        let until = match poll {
-            Poll::Wait(until, _) => Some(self.since(*until)),
-            _ => None,
-        };
-        let waiting = engine.stats(at).waiting.expect("a wait has a reason");
-        self.waits.push((self.since(at), until, waiting));
-    }
-}
-
-/// The rules by which a found URL becomes a candidate, as the crawler's own.
-#[derive(Debug, Clone)]
-pub(crate) struct Admit {
-    pub(crate) scope: Scope,
-    pub(crate) traps: TrapLimits,
-    pub(crate) max_depth: Option<u32>,
-}
-
-impl Admit {
-    pub(crate) fn candidate(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        let mut url = request.url().clone();
-        url.set_fragment(None);
-        let url = self.scope.clean(url);
-        let mut candidate = Candidate {
-            fingerprint: uri::fingerprint(request.method().as_str(), &url, request.body()),
-            purpose,
-            seed,
-            refusal: self.scope.refusal(&url).or_else(|| self.traps.check(&url)),
-            foreign_host: !self.scope.has_host(&url),
-            too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
-            variant_of: url.query().map(|_| {
-                let mut hasher = DefaultHasher::new();
-                url[..Position::AfterPath].hash(&mut hasher);
-                hasher.finish()
-            }),
-            request: request.with_url(url),
-        };
-        if seed {
-            candidate.refusal = None;
-        }
-        if purpose == Purpose::Sitemap {
-            candidate.foreign_host = false;
-            candidate.refusal = candidate
-                .refusal
-                .filter(|reason| *reason != SkipReason::Scope);
-            candidate.too_deep = false;
-        }
-        candidate
-    }
-
-    pub(crate) fn seed(&self, request: Request) -> Candidate {
-        let mut seed = self.candidate(request, Purpose::Page, true);
-        seed.too_deep = false;
-        seed
-    }
-}
 
 /// A job in flight.
 struct Flight {
@@ -428,6 +70,8 @@ pub(crate) struct Driver<W = Site, S = Trace> {
     rng: fastrand::Rng,
     stop_at: Option<Instant>,
     events: u64,
+    /// A crawl with more events than this never ends.
+    pub(crate) max_events: u64,
 }
 
 impl Driver<Site, Trace> {
@@ -447,9 +91,7 @@ impl Driver<Site, Trace> {
 
     /// Runs, and says how it went.
     pub(crate) fn run(&mut self) -> Stats {
-        let base = self.base;
-        self.watch.base = Some(base);
-        self.watch.in_flight = 0;
+        self.watch.begin(self.base);
         self.drive()
     }
 }
@@ -477,6 +119,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             rng: fastrand::Rng::with_seed(seed),
             stop_at: None,
             events: 0,
+            max_events: MAX_EVENTS,
             policy,
         }
     }
@@ -521,6 +164,15 @@ impl<W: World, S: Watch> Driver<W, S> {
         let candidate = self.admit.seed(request);
         let admission = self.engine.push(candidate.clone(), self.now);
         self.watch.pushed(self.now, &candidate, admission);
+        self.show_changes();
+    }
+
+    fn show_changes(&mut self) {
+        if self.engine.changes() > 0 {
+            for change in self.engine.take_changes() {
+                self.watch.changed(self.now, &change);
+            }
+        }
     }
 
     /// How long time has gone on.
@@ -544,6 +196,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     /// Drives one run to its end.
     pub(crate) fn drive(&mut self) -> Stats {
         self.engine.begin_run(self.now);
+        self.watch.begun(self.now);
         self.free = self.policy.concurrency;
         loop {
             let wake = match self.ask() {
@@ -553,7 +206,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             };
             self.step(wake);
             self.events += 1;
-            assert!(self.events < MAX_EVENTS, "the crawl does not end");
+            assert!(self.events < self.max_events, "«end» the crawl does not end");
         }
         // Answers that come after the end change nothing.
         let before = self.engine.stats(self.now);
@@ -571,7 +224,9 @@ impl<W: World, S: Watch> Driver<W, S> {
         assert_eq!(self.engine.stats(self.now), before);
         self.rests.clear();
         let stats = self.engine.end_run(self.now);
-        assert!(stats.adds_up(), "{stats:?}");
+        self.show_changes();
+        assert!(stats.adds_up(), "«conservation» {stats:?}");
+        self.watch.over(self.now, &stats, &self.engine);
         stats
     }
 
@@ -588,13 +243,14 @@ impl<W: World, S: Watch> Driver<W, S> {
             // and the answer says until when to wait for a deadline or a grace
             // period: the pool's caller looks at those.
             let poll = self.engine.poll(self.now);
+            self.show_changes();
             match poll {
                 Poll::Start(job) => self.start(&job),
                 Poll::Done => return Asked::Over,
                 Poll::Wait(at, _) => {
                     assert!(
                         at > self.now,
-                        "a wait of no time keeps a thread spinning: {poll:?}"
+                        "«wake» a wait of no time keeps a thread spinning: {poll:?}"
                     );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Wait(at);
@@ -602,7 +258,7 @@ impl<W: World, S: Watch> Driver<W, S> {
                 Poll::Idle(_) => {
                     assert!(
                         self.engine.in_flight() > 0,
-                        "nobody would ever ask again: {poll:?}"
+                        "«end» nobody would ever ask again: {poll:?}"
                     );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Event;
@@ -643,6 +299,7 @@ impl<W: World, S: Watch> Driver<W, S> {
         if stop.is_some_and(|at| at <= self.now) {
             self.stop_at = None;
             self.engine.stop(RunEnd::Stopped, self.now);
+            self.watch.stopped(self.now);
         } else if end == Some(next) {
             let Some(Reverse((_, id))) = self.ends.pop() else {
                 return;
@@ -670,6 +327,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             ending: ending.as_ref(),
         };
         self.watch.ended(self.now, &ended, &self.engine);
+        self.show_changes();
         if self.policy.jitter.is_zero() {
             self.free += 1;
         } else {
@@ -679,7 +337,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn wall_now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(WALL_EPOCH_SECONDS) + (self.now - self.base)
+        UNIX_EPOCH + WALL_EPOCH + (self.now - self.base)
     }
 
     /// What a worker reports of an answer, and what it found in it.
@@ -815,21 +473,6 @@ impl<W: World, S: Watch> Driver<W, S> {
             note: None,
         })
     }
-}
-
-/// The request that follows a redirect.
-fn hop(from: &Request, status: u16, target: Url) -> Request {
-    let mut hops = from.hops().to_vec();
-    hops.push(Hop {
-        url: from.url().clone(),
-        status,
-    });
-    Request::new(from.method(), target)
-        .with_tag(from.tag().clone())
-        .with_priority(from.priority())
-        .with_depth(from.depth())
-        .with_referrer(from.referrer().cloned())
-        .with_hops(hops)
 }
 
 enum Asked {
