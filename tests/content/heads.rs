@@ -99,12 +99,11 @@ fn odd_heads_are_read_or_are_one_clean_error() {
     let seeds = ["/", "/999", "/600", "/302", "/304"].map(|path| server.url(path));
     let outcome = Crawl::from(seeds).run(&server, 0);
     for (path, title) in expected {
-        match title {
-            Some(title) => outcome.titled(path, Some(title)),
-            None => {
-                outcome.failed(path, "invalid", 1, "");
-                assert_eq!(outcome.asked.count(path), 1, "{path}: asked for again");
-            }
+        if title.is_some() {
+            outcome.titled(path, title);
+        } else {
+            outcome.failed(path, "invalid", 1, "");
+            assert_eq!(outcome.asked.count(path), 1, "{path}: asked for again");
         }
     }
     outcome.failed("/999", "rejected", 1, "status 999");

@@ -331,9 +331,9 @@ fn sitemaps_are_found_through_robots_txt_or_in_the_usual_place() {
         "{guess}"
     );
     assert_eq!(of("127.0.2.4:", "/sitemap.xml")["end"], "done");
-    let named = of("127.0.2.5:", "/page.xml");
+    let promised = of("127.0.2.5:", "/page.xml");
     assert_eq!(
-        (&named["end"], &named["kind"]),
+        (&promised["end"], &promised["kind"]),
         (&"failed".into(), &"extract".into())
     );
     assert_eq!(of("127.0.2.5:", "/closed.xml")["reason"], "robots");
