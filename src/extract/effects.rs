@@ -17,13 +17,16 @@ pub struct Effects {
     pub links: Vec<Request>,
     /// Records to write.
     pub records: Vec<Record>,
+    /// Lines for outputs beside that of the records, each with the number of
+    /// its output.
+    pub beside: Vec<(usize, Record)>,
 }
 
 impl Effects {
     /// Whether there is nothing to commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty() && self.records.is_empty()
+        self.links.is_empty() && self.records.is_empty() && self.beside.is_empty()
     }
 }
 
@@ -133,6 +136,11 @@ impl Collector {
     /// Takes a record.
     pub(crate) fn record(&mut self, record: Record) {
         self.effects.records.push(record);
+    }
+
+    /// Takes a line for an output beside that of the records.
+    pub(crate) fn beside(&mut self, output: usize, line: Record) {
+        self.effects.beside.push((output, line));
     }
 
     /// Everything that was taken.
