@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 10] = [
     &["admission", "error", "outcome", "request", "policy"],
     &["uri"],
-    &["robots", "charset", "html", "sitemap", "http"],
+    &["robots", "charset", "html", "select", "sitemap", "http"],
     &["frontier", "politeness", "fetch"],
     &["extract"],
     &["handler"],

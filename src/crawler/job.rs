@@ -92,8 +92,6 @@ pub struct Done {
     pub records: Vec<RecordLine>,
     /// Lines for the outputs beside that of the records.
     pub beside: Vec<BesideLine>,
-    /// How many of those are records, too.
-    pub records_beside: u64,
     /// What to remember of the page.
     pub page: Option<Box<PageMemory>>,
     /// Whether the page is as it was on an earlier pass.

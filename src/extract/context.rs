@@ -251,8 +251,8 @@ impl Context {
     }
 
     /// As [`emit`](Self::emit), for an output beside that of the records.
-    pub(crate) fn emit_beside(&self, output: usize, line: Record) {
-        self.job.effects.borrow_mut().beside(output, line);
+    pub(crate) fn emit_beside(&self, output: usize, line: Record, counts: bool) {
+        self.job.effects.borrow_mut().beside(output, line, counts);
     }
 
     pub(crate) fn effects(&self) -> &RefCell<Collector> {

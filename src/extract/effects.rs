@@ -17,9 +17,20 @@ pub struct Effects {
     pub links: Vec<Request>,
     /// Records to write.
     pub records: Vec<Record>,
-    /// Lines for outputs beside that of the records, each with the number of
-    /// its output.
-    pub beside: Vec<(usize, Record)>,
+    /// Lines for outputs beside that of the records.
+    pub beside: Vec<Beside>,
+}
+
+/// A line for an output beside that of the records.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Beside {
+    /// The number of the output.
+    pub output: usize,
+    /// The line.
+    pub line: Record,
+    /// Whether it is counted as a record.
+    pub counts: bool,
 }
 
 impl Effects {
@@ -139,8 +150,12 @@ impl Collector {
     }
 
     /// Takes a line for an output beside that of the records.
-    pub(crate) fn beside(&mut self, output: usize, line: Record) {
-        self.effects.beside.push((output, line));
+    pub(crate) fn beside(&mut self, output: usize, line: Record, counts: bool) {
+        self.effects.beside.push(Beside {
+            output,
+            line,
+            counts,
+        });
     }
 
     /// Everything that was taken.

@@ -107,6 +107,8 @@ pub struct BesideLine {
     pub output: usize,
     /// The line.
     pub line: RecordLine,
+    /// Whether it is counted as a record.
+    pub counts: bool,
 }
 
 /// How a URL ended.

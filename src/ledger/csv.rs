@@ -122,7 +122,10 @@ fn text_of(value: &[u8]) -> Cow<'_, str> {
 fn list_text(list: &[u8]) -> Cow<'_, str> {
     let inside = list.get(1..list.len() - 1).unwrap_or_default();
     let values: Vec<&[u8]> = split(inside, b',').map(<[u8]>::trim_ascii).collect();
-    if values.iter().any(|value| value.starts_with(b"{") || value.starts_with(b"[")) {
+    if values
+        .iter()
+        .any(|value| value.starts_with(b"{") || value.starts_with(b"["))
+    {
         return String::from_utf8_lossy(list);
     }
     let texts: Vec<Cow<'_, str>> = values.into_iter().map(text_of).collect();
@@ -207,14 +210,26 @@ mod tests {
         assert_eq!(row(r#"{"a":"plain","b, c":12.50}"#), "plain,12.50\r\n");
         assert_eq!(row(r#"{"b, c":true,"x":1,"a":null}"#), ",true\r\n");
         assert_eq!(row("{}"), ",\r\n");
-        assert_eq!(row(r#"{"a":"1,5","b, c":"say \"x\""}"#), "\"1,5\",\"say \"\"x\"\"\"\r\n");
-        assert_eq!(row(r#"{"a":"two\nlines","b, c":" x"}"#), "\"two\nlines\",\" x\"\r\n");
-        assert_eq!(row(r#"{"a":"\u001b[31m\u0000","b, c":"\t"}"#), "\u{fffd}[31m\u{fffd},\"\t\"\r\n");
+        assert_eq!(
+            row(r#"{"a":"1,5","b, c":"say \"x\""}"#),
+            "\"1,5\",\"say \"\"x\"\"\"\r\n"
+        );
+        assert_eq!(
+            row(r#"{"a":"two\nlines","b, c":" x"}"#),
+            "\"two\nlines\",\" x\"\r\n"
+        );
+        assert_eq!(
+            row(r#"{"a":"\u001b[31m\u0000","b, c":"\t"}"#),
+            "\u{fffd}[31m\u{fffd},\"\t\"\r\n"
+        );
     }
 
     #[test]
     fn lists_are_joined_and_objects_stay_json() {
-        assert_eq!(row(r#"{"a":["x","y, z",3],"b, c":[]}"#), "\"x; y, z; 3\",\r\n");
+        assert_eq!(
+            row(r#"{"a":["x","y, z",3],"b, c":[]}"#),
+            "\"x; y, z; 3\",\r\n"
+        );
         assert_eq!(
             row(r#"{"a":[{"k":[1,2]}],"b, c":{"k":"}"}}"#),
             "\"[{\"\"k\"\":[1,2]}]\",\"{\"\"k\"\":\"\"}\"\"}\"\r\n"
@@ -226,14 +241,18 @@ mod tests {
     #[test]
     fn whatever_the_values_are_they_read_back() {
         let mut rng = fastrand::Rng::with_seed(4180);
-        let pool = ['"', ',', '\n', '\r', ' ', 'a', '\\', '{', ']', ':', 'é', '\u{2028}', ';'];
+        let pool = [
+            '"', ',', '\n', '\r', ' ', 'a', '\\', '{', ']', ':', 'é', '\u{2028}', ';',
+        ];
         let columns = CsvColumns::new(["a", "b"]);
         let mut text = Vec::new();
         let mut expected = Vec::new();
         for _ in 0..2_000 {
             let mut value = || -> String {
                 let length = rng.usize(0..8);
-                std::iter::repeat_with(|| pool[rng.usize(..pool.len())]).take(length).collect()
+                std::iter::repeat_with(|| pool[rng.usize(..pool.len())])
+                    .take(length)
+                    .collect()
             };
             let (a, b) = (value(), value());
             let record = serde_json::json!({"b": b, "x": [a, {"b": 1}], "a": a}).to_string();

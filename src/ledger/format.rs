@@ -381,7 +381,10 @@ pub(super) fn push_files(buffer: &mut Vec<u8>, files: &Marks) {
     buffer.extend_from_slice(b"{\"files\":{");
     let fixed = [("records", &files.records), ("log", &files.log)];
     let mut between: &[u8] = b"\"";
-    for (key, mark) in fixed.into_iter().filter_map(|(key, mark)| Some((key, mark.as_ref()?))) {
+    for (key, mark) in fixed
+        .into_iter()
+        .filter_map(|(key, mark)| Some((key, mark.as_ref()?)))
+    {
         buffer.extend_from_slice(between);
         buffer.extend_from_slice(key.as_bytes());
         buffer.extend_from_slice(b"\":");
@@ -393,7 +396,11 @@ pub(super) fn push_files(buffer: &mut Vec<u8>, files: &Marks) {
         buffer.extend_from_slice(if at == 0 { b"beside\":[" } else { b"" });
         push_mark(buffer, mark);
     }
-    buffer.extend_from_slice(if files.beside.is_empty() { b"}}\n" } else { b"]}}\n" });
+    buffer.extend_from_slice(if files.beside.is_empty() {
+        b"}}\n"
+    } else {
+        b"]}}\n"
+    });
 }
 
 fn push_mark(buffer: &mut Vec<u8>, mark: &Mark) {

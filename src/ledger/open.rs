@@ -113,7 +113,11 @@ impl Wanted {
                 return Err(Error::invalid(format!(
                     "{} and {} are the same file: {}",
                     name(other),
-                    if name(at) == name(other) { "another" } else { name(at) },
+                    if name(at) == name(other) {
+                        "another"
+                    } else {
+                        name(at)
+                    },
                     target.display()
                 )));
             }

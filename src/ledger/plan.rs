@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 
+use super::csv::CsvColumns;
 use super::fault::Fault;
 use super::lock::{self, Locked, open_locked};
-use super::csv::CsvColumns;
 use super::options::{Existing, OutputSpec};
 use super::output::{Output, is_standard_output, part_of};
 use crate::error::{Error, Result};
@@ -399,7 +399,11 @@ mod tests {
         assert_eq!(tail("a,b\r\n1,\"x\ny\"\r\n"), Tail::Whole);
         assert_eq!(tail("a,b\r\n1,\"x\ny"), Tail::Torn(5));
         assert_eq!(tail("a,b\r\n1,\"x\"\"\n\"\"y\n"), Tail::Torn(5));
-        assert_eq!(tail("a,b\r\n1,2"), Tail::Torn(5), "2 may be the start of 23");
+        assert_eq!(
+            tail("a,b\r\n1,2"),
+            Tail::Torn(5),
+            "2 may be the start of 23"
+        );
         assert_eq!(tail("a,"), Tail::Torn(0));
     }
 
