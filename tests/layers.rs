@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// but for the layers that [`MAY_KNOW_EACH_OTHER`] names.
 const LAYERS: [&[&str]; 9] = [
     &["admission", "error", "outcome", "request", "policy", "uri"],
-    &["robots", "charset", "html", "sitemap", "http"],
+    &["robots", "charset", "html", "select", "sitemap", "http"],
     &["frontier", "politeness", "fetch"],
     &["extract"],
     &["handler"],
