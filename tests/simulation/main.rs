@@ -52,7 +52,7 @@ fn crawl(plan: &Rc<Plan>) -> Sum {
         order: plan.order,
         obey_robots: plan.obey_robots,
         seeds_widen_scope: plan.scope == ScopePlan::OfSeeds,
-        journal: true,
+        journal: canter::crawler::Keeping::Everything,
         seed: plan.seed,
         ..EngineOptions::default()
     };
