@@ -37,7 +37,6 @@ use std::path::{Path, PathBuf};
 pub use anchor::Anchor;
 pub use change::{Change, End, Ended, PageMemory, Queued, RecordLine};
 pub use fault::Fault;
-#[cfg(feature = "cli")]
 pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 pub use pages::{KnownPage, Pages};
