@@ -55,7 +55,7 @@ struct Inner {
     /// asked for it.
     source: OnceLock<Text>,
     visible: OnceLock<String>,
-    /// The page with its `meta` elements, which few ask for.
+    /// The page with its `meta` elements and JSON-LD, which few ask for.
     detailed: OnceLock<Page>,
 }
 
@@ -143,9 +143,22 @@ impl Html {
         self.detailed().metas()
     }
 
+    /// The objects of the page's JSON-LD, in document order, each as JSON on
+    /// one line. A script that is no JSON is passed over, with a line in the
+    /// debug log. Unless the crawl gathers it
+    /// ([`page_json_ld`](crate::CrawlerBuilder::page_json_ld)), the first call
+    /// reads the page once more, as in [`meta`](Self::meta).
+    #[must_use]
+    pub fn json_ld(&self) -> &[String] {
+        let gathered = self.inner.page.json_ld();
+        gathered
+            .or_else(|| self.detailed().json_ld())
+            .unwrap_or_default()
+    }
+
     fn detailed(&self) -> &Page {
         self.inner.detailed.get_or_init(|| {
-            let options = PageOptions::new().metas(true);
+            let options = PageOptions::new().metas(true).json_ld(true);
             Page::parse(self.source(), self.url(), self.inner.encoding, &options)
         })
     }
