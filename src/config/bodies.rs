@@ -14,10 +14,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::Compression;
+#[cfg(any(feature = "cli", test))]
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(any(feature = "cli", test))]
 use crate::uri;
 
 /// The index's name in its folder.
@@ -63,7 +65,13 @@ impl Bodies {
     pub(crate) fn keep(&self, hash: u64, body: &[u8]) -> Result<()> {
         let place = self.place(hash);
         let kept = self.is_kept(&place, body.len());
-        let kept = kept.and_then(|kept| if kept { Ok(()) } else { self.write(&place, body) });
+        let kept = kept.and_then(|kept| {
+            if kept {
+                Ok(())
+            } else {
+                self.write(&place, body)
+            }
+        });
         kept.map_err(|error| {
             Error::new(ErrorKind::Output)
                 .with_message(format!("cannot keep a body in {}", place.display()))
@@ -152,6 +160,7 @@ impl Bodies {
     /// # Errors
     /// Of kind [`Output`](ErrorKind::Output): it is not there, or not as it
     /// was.
+    #[cfg(any(feature = "cli", test))]
     pub(crate) fn read(&self, hash: u64, length: u64) -> Result<Vec<u8>> {
         let place = self.place(hash);
         let read = (|| {
@@ -207,7 +216,8 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("canter-bodies-{name}-{}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("canter-bodies-{name}-{}", std::process::id()));
             let _ = fs::remove_dir_all(&path);
             Folder(path)
         }
@@ -216,7 +226,9 @@ mod tests {
         fn files(&self) -> Vec<PathBuf> {
             let entries = |dir: &Path| -> Vec<PathBuf> {
                 let entries = fs::read_dir(dir).expect("a folder");
-                entries.map(|entry| entry.expect("an entry").path()).collect()
+                entries
+                    .map(|entry| entry.expect("an entry").path())
+                    .collect()
             };
             let folders = entries(&self.0).into_iter();
             folders.flat_map(|folder| entries(&folder)).collect()
@@ -234,7 +246,9 @@ mod tests {
         for durable in [false, true] {
             let folder = Folder::new("kept");
             let bodies = Bodies::new(&folder.0, durable);
-            let texts: Vec<Vec<u8>> = (0..50).map(|n| format!("page {}", n % 20).repeat(n % 20).into()).collect();
+            let texts: Vec<Vec<u8>> = (0..50)
+                .map(|n| format!("page {}", n % 20).repeat(n % 20).into())
+                .collect();
             for body in &texts {
                 bodies.keep(uri::hash(body), body).expect("kept");
             }
@@ -260,7 +274,10 @@ mod tests {
         for torn in [0, 3, 10, coded.len() - 1] {
             fs::write(&place, &coded[..torn]).expect("writable");
             let error = read().expect_err("torn");
-            assert!(error.to_string().contains(place.to_str().expect("UTF-8")), "{error}");
+            assert!(
+                error.to_string().contains(place.to_str().expect("UTF-8")),
+                "{error}"
+            );
             bodies.keep(hash, &body).expect("kept");
             assert_eq!(read().expect("a body"), body);
         }
@@ -277,7 +294,10 @@ mod tests {
         fs::write(folder.0.join(NEW).join("0"), b"half").expect("a file");
         let bodies = Bodies::new(&folder.0, false);
         bodies.keep(7, b"x").expect("kept");
-        assert_eq!(fs::read_dir(folder.0.join(NEW)).expect("a folder").count(), 0);
+        assert_eq!(
+            fs::read_dir(folder.0.join(NEW)).expect("a folder").count(),
+            0
+        );
     }
 
     #[test]
@@ -289,7 +309,9 @@ mod tests {
                 scope.spawn(|| {
                     for n in 0..100_u32 {
                         let body = n.to_string().repeat(50);
-                        bodies.keep(uri::hash(body.as_bytes()), body.as_bytes()).expect("kept");
+                        bodies
+                            .keep(uri::hash(body.as_bytes()), body.as_bytes())
+                            .expect("kept");
                     }
                 });
             }
@@ -301,7 +323,9 @@ mod tests {
     fn a_folder_that_cannot_be_written_ends_the_run() {
         let folder = Folder::new("refused");
         fs::write(&folder.0, b"a file").expect("a file");
-        let error = Bodies::new(&folder.0, false).keep(1, b"x").expect_err("no folder");
+        let error = Bodies::new(&folder.0, false)
+            .keep(1, b"x")
+            .expect_err("no folder");
         assert_eq!(error.kind(), ErrorKind::Output);
         let _ = fs::remove_file(&folder.0);
     }

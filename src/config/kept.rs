@@ -44,9 +44,15 @@ impl Kept<'_> {
             });
         }
         let hash = self.hash;
-        put(out, format_args!(",\"hash\":\"{hash:016x}\",\"content_type\":"));
+        put(
+            out,
+            format_args!(",\"hash\":\"{hash:016x}\",\"content_type\":"),
+        );
         text(response.header("content-type").as_deref(), out);
-        put(out, format_args!(",\"status\":{},\"fetched_at\":\"", response.status()));
+        put(
+            out,
+            format_args!(",\"status\":{},\"fetched_at\":\"", response.status()),
+        );
         rfc3339::write(self.fetched_at, out);
         put(
             out,
@@ -225,7 +231,10 @@ mod tests {
             let mut line = Vec::new();
             kept.write(&mut line);
             let text = std::str::from_utf8(&line).expect("UTF-8");
-            assert!(!text.contains(['\n', '\u{2028}']) && !text.contains("u:p"), "{text}");
+            assert!(
+                !text.contains(['\n', '\u{2028}']) && !text.contains("u:p"),
+                "{text}"
+            );
             let found = Found::read(&line).expect(text);
             assert_eq!(found.request.url().as_str(), "http://a.test/new");
             assert_eq!(found.request.hops(), request.hops());

@@ -23,8 +23,9 @@ mod crawl;
 mod document;
 #[cfg(feature = "select")]
 mod item_record;
-mod kept;
 pub(crate) mod json;
+mod kept;
+#[cfg(feature = "cli")]
 pub(crate) mod offline;
 mod outputs;
 mod page_handler;

@@ -52,6 +52,10 @@ pub enum PageField {
     FetchedAt,
     /// How long it took, in milliseconds.
     ElapsedMs,
+    /// What the body's first bytes look like: `html`, `pdf`, `zip` and so on;
+    /// `null` if nobody looked, since the declared type was not wanted. On
+    /// request.
+    SeenType,
     /// The visible text. On request.
     Text,
     /// The links themselves. On request.
@@ -70,7 +74,7 @@ pub enum PageField {
 
 impl PageField {
     /// Every field, in the order of the default record, those on request last.
-    pub const ALL: [PageField; 21] = [
+    pub const ALL: [PageField; 22] = [
         PageField::Url,
         PageField::Requested,
         PageField::Redirects,
@@ -86,6 +90,7 @@ impl PageField {
         PageField::Links,
         PageField::FetchedAt,
         PageField::ElapsedMs,
+        PageField::SeenType,
         PageField::Text,
         PageField::LinksList,
         PageField::Headers,
@@ -115,6 +120,7 @@ impl PageField {
             PageField::Links => "links",
             PageField::FetchedAt => "fetched_at",
             PageField::ElapsedMs => "elapsed_ms",
+            PageField::SeenType => "seen_type",
             PageField::Text => "text",
             PageField::LinksList => "links_list",
             PageField::Headers => "headers",
@@ -188,6 +194,8 @@ pub struct PageRecord<'a> {
     pub fetched_at: SystemTime,
     /// How long it took.
     pub elapsed: Duration,
+    /// What the body looks like.
+    pub seen_type: Option<&'a str>,
     /// The visible text; only looked at when the field is chosen.
     pub text: Option<Cow<'a, str>>,
     /// The response's headers as they came.
@@ -220,6 +228,7 @@ impl<'a> PageRecord<'a> {
             links_list: &[],
             fetched_at: rfc3339::EPOCH,
             elapsed: Duration::ZERO,
+            seen_type: None,
             text: None,
             headers: &[],
             hash: 0,
@@ -322,6 +331,7 @@ fn write_field(field: PageField, page: &PageRecord<'_>, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         PageField::ElapsedMs => number(page.elapsed.as_millis() as u64, out),
+        PageField::SeenType => optional(page.seen_type, out),
         PageField::Text => optional(page.text.as_deref(), out),
         PageField::LinksList => list(page.links_list, out, |link, out| string(link, out)),
         PageField::Headers => headers(page.headers, out),
@@ -420,6 +430,7 @@ mod tests {
             links: 2,
             links_list: &["https://b.test/1", "https://b.test/2"],
             elapsed: Duration::from_micros(1_999),
+            seen_type: Some("html"),
             text: Some("some text".into()),
             headers: &headers,
             hash: 0xa1,
@@ -450,6 +461,7 @@ mod tests {
             "links": 2,
             "fetched_at": "1970-01-01T00:00:00.000Z",
             "elapsed_ms": 1,
+            "seen_type": "html",
             "text": "some text",
             "links_list": ["https://b.test/1", "https://b.test/2"],
             "headers": {"content-type": ["text/html"], "set-cookie": ["a=1", "b=2"], "x": ["\u{fc}\n"]},

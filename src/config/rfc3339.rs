@@ -37,7 +37,15 @@ pub(crate) fn write(time: SystemTime, out: &mut Vec<u8>) {
 /// Reads what [`write`] wrote.
 pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let bytes = text.as_bytes();
-    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
+    let marks = [
+        (4, b'-'),
+        (7, b'-'),
+        (10, b'T'),
+        (13, b':'),
+        (16, b':'),
+        (19, b'.'),
+        (23, b'Z'),
+    ];
     if bytes.len() != 24 || marks.iter().any(|&(at, mark)| bytes[at] != mark) {
         return None;
     }
@@ -53,7 +61,11 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
         return None;
     }
     // Years begin in March, as in `write_date`.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let of_era = year.rem_euclid(400);
     let of_year = (153 * month + 2) / 5 + day - 1;
     let days = year.div_euclid(400) * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year;

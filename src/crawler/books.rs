@@ -18,6 +18,9 @@ use crate::robots::Robots;
 pub(super) struct Books {
     pub(super) ledger: Ledger,
     pub(super) pass: u64,
+    /// The number of the run, and whether it goes on with a state.
+    pub(super) run: u64,
+    pub(super) resumed: bool,
     restored: Option<Restored>,
     pages: Arc<Pages>,
 }
@@ -48,6 +51,8 @@ impl Books {
         Ok(Some(Books {
             ledger,
             pass,
+            run: restored.run,
+            resumed: restored.resumed,
             restored: Some(restored),
             pages,
         }))

@@ -63,6 +63,7 @@ pub(super) struct Keep {
     pub(super) state_dir: Option<PathBuf>,
     pub(super) fresh: bool,
     pub(super) revisit: Duration,
+    pub(super) chronicle: bool,
     pub(super) sinks: Vec<Arc<Mutex<Sink>>>,
 }
 
@@ -353,6 +354,14 @@ impl CrawlerBuilder {
     /// is run again; without it, all are.
     pub fn revisit(mut self, age: Duration) -> Self {
         self.keep.revisit = age;
+        self
+    }
+
+    /// Keeps what happened and when, for a report, also without a
+    /// [state](Self::state); with one it is kept in any case. See
+    /// [`Crawler::chronicle`].
+    pub fn chronicle(mut self, keep: bool) -> Self {
+        self.keep.chronicle = keep;
         self
     }
 

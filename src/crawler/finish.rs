@@ -13,7 +13,7 @@ use crate::frontier::{Candidate, Extra, Kind};
 use crate::ledger::{BesideLine, Change, End, Ended, PageMemory, RecordLine};
 use crate::outcome::TagScope;
 use crate::policy::{MAX_DURATION, RetryAfterScope};
-use crate::politeness::Weight;
+use crate::politeness::{HostId, Weight};
 
 /// What came of a job, for those who look on.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,19 @@ pub enum Ending {
     /// It was the last request for a robots.txt that could not be read; its
     /// origin's URLs are left for the next run.
     RobotsUnreachable,
+}
+
+/// How a host stands after a job on it has ended, for those who look on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The gap between two starts, as it is now.
+    pub(crate) gap: Duration,
+    /// Until when it is left alone.
+    pub(crate) paused_until: Option<Instant>,
+    /// Until when every host is.
+    pub(crate) crawl_paused_until: Option<Instant>,
+    /// Whether its URLs are left for the next run.
+    pub(crate) parked: bool,
 }
 
 /// What a request's end says in the ledger, besides the end itself.
@@ -55,6 +68,16 @@ impl Engine {
     /// Takes in how a job ended. A job that was given up in the meantime
     /// changes nothing.
     pub fn finish(&mut self, report: Report, now: Instant) -> Option<Ending> {
+        let (ending, _) = self.finish_and_look(report, now)?;
+        Some(ending)
+    }
+
+    /// The same, and how the job's host stands afterwards.
+    pub(super) fn finish_and_look(
+        &mut self,
+        report: Report,
+        now: Instant,
+    ) -> Option<(Ending, Standing)> {
         let mut flight = self.in_flight.remove(&report.id)?;
         flight.url.clone_from(&report.url);
         self.hosts.get_mut(flight.host).on_end();
@@ -68,8 +91,19 @@ impl Engine {
         };
         // The host's place follows from what has just changed.
         self.place(host, now);
+        let standing = self.standing(host);
         self.sweep(now);
-        Some(ending)
+        Some((ending, standing))
+    }
+
+    fn standing(&self, host: HostId) -> Standing {
+        let host = self.hosts.get(host);
+        Standing {
+            gap: host.gap(),
+            paused_until: host.paused_until(),
+            crawl_paused_until: self.crawl_pause,
+            parked: host.parked(),
+        }
     }
 
     fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
@@ -92,7 +126,8 @@ impl Engine {
                 let tag = self.tag_of(&scope, flight.tag);
                 // A handler's durations are unchecked; no instant is beyond this.
                 let duration = duration.min(MAX_DURATION);
-                self.tag_pauses.pause(tag, now + duration);
+                let until = self.tag_pauses.pause(tag, now + duration);
+                self.schedule.hold_longer(tag, until);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
             }
@@ -264,19 +299,10 @@ impl Engine {
             mut entry,
             ..
         } = flight;
-        self.counts.retried += 1;
         self.counts.queued += 1;
         self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
         self.reopen(host, now);
         entry.attempt += 1;
-        let not_before = now + delay;
-        if self.options.journal == Keeping::Everything {
-            self.journal.push(Change::Retried {
-                fingerprint: entry.fingerprint,
-                attempt: entry.attempt,
-                not_before,
-            });
-        }
         let homeless = Homeless {
             origin,
             host,
@@ -286,6 +312,15 @@ impl Engine {
         if self.tags.is_aborted(tag) {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
+        }
+        self.counts.retried += 1;
+        let not_before = now + delay;
+        if self.options.journal == Keeping::Everything {
+            self.journal.push(Change::Retried {
+                fingerprint: homeless.entry.fingerprint,
+                attempt: homeless.entry.attempt,
+                not_before,
+            });
         }
         self.put_off(homeless, not_before, now);
         Ending::Retrying { delay }
@@ -411,7 +446,20 @@ impl Engine {
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
+            // Nothing may be said to wait whose lane is gone.
+            if let Some(full) = self.full.get_mut(&host) {
+                full.retain(|lane| self.schedule.has_lane(*lane));
+                if full.is_empty() {
+                    self.full.remove(&host);
+                }
+            }
             self.place(host, now);
+        }
+        for homeless in &gone {
+            let aside = &mut self.origins.get_mut(homeless.origin).aside;
+            if !aside.is_empty() {
+                aside.retain(|lane| self.schedule.has_lane(*lane));
+            }
         }
     }
 

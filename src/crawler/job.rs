@@ -23,6 +23,8 @@ pub struct Job {
     pub origin: Arc<str>,
     /// Its tag.
     pub tag: Tag,
+    /// When it started, as the pace counts it.
+    pub started: Instant,
     /// The rest of it.
     pub entry: Entry,
 }

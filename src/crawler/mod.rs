@@ -3,6 +3,7 @@
 mod admit;
 mod books;
 mod builder;
+pub mod chronicle;
 mod engine;
 mod engine_stats;
 mod event;
@@ -39,6 +40,7 @@ pub use stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
 
 use crate::error::{Error, Result};
 use builder::Plan;
+use chronicle::{Chronicle, Recorder};
 use event::Events;
 use pool::Pool;
 use run::Run;
@@ -79,6 +81,7 @@ struct Control {
     stop: AtomicBool,
     pool: Mutex<Option<Arc<Pool>>>,
     last: Mutex<Stats>,
+    recorder: Mutex<Option<Arc<Recorder>>>,
     wakes: AtomicU64,
 }
 
@@ -88,6 +91,17 @@ impl Control {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    fn recorder(&self) -> Option<Arc<Recorder>> {
+        self.recorder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set_recorder(&self, recorder: Option<Arc<Recorder>>) {
+        *self.recorder.lock().unwrap_or_else(PoisonError::into_inner) = recorder;
     }
 
     fn set_pool(&self, pool: Option<Arc<Pool>>) {
@@ -185,6 +199,14 @@ impl Crawler {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats_handle().stats()
+    }
+
+    /// What happened and when, in the run that goes on or the last one, and in
+    /// those before; `None` when nobody [asked](CrawlerBuilder::chronicle) for
+    /// it.
+    #[must_use]
+    pub fn chronicle(&self) -> Option<Chronicle> {
+        self.control.recorder().map(|recorder| recorder.chronicle())
     }
 
     /// How often one thread of the last run woke another: a measure of what

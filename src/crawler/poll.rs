@@ -417,6 +417,7 @@ impl Engine {
             id,
             origin: std::sync::Arc::clone(&self.origins.get(origin).name),
             tag: self.tags.name(tag).clone(),
+            started: now,
             entry: entry.clone(),
         };
         self.in_flight.insert(

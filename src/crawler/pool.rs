@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
-use super::finish::Ending;
+use super::finish::{Ending, Standing};
 use super::job::{Job, Poll, Report};
 use super::poll::Outlook;
 use super::stats::{RunEnd, Stats};
@@ -62,7 +62,7 @@ pub(super) struct Turn {
     /// Whether another thread is to be started.
     pub(super) spawn: bool,
     /// What came of the job that it reported.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<(Ending, Standing)>,
     /// Whether so many changes are kept that they should be written first.
     pub(super) journal_full: bool,
 }
@@ -72,6 +72,8 @@ pub(super) struct Turn {
 pub(super) struct Batch {
     pub(super) changes: Vec<Change>,
     pub(super) totals: Totals,
+    /// How the run went when they were taken.
+    pub(super) stats: Stats,
     /// Whether the run is over.
     pub(super) over: bool,
 }
@@ -115,7 +117,7 @@ impl Pool {
         let Some(engine) = shared.engine.as_mut() else {
             return turn;
         };
-        turn.ending = engine.finish(report, now);
+        turn.ending = engine.finish_and_look(report, now);
         turn.journal_full = self.journal_full(engine);
         turn.spawn = self.pass_baton(&mut shared, now);
         turn
@@ -144,7 +146,7 @@ impl Pool {
             let Some(engine) = shared.engine.as_mut() else {
                 return turn;
             };
-            turn.ending = engine.finish(report, Instant::now());
+            turn.ending = engine.finish_and_look(report, Instant::now());
             turn.journal_full = self.journal_full(engine);
         }
         loop {
@@ -398,6 +400,7 @@ impl Pool {
                 if let Some(engine) = shared.engine.as_mut() {
                     batch.changes = engine.take_changes();
                     batch.totals = engine.totals(now);
+                    batch.stats = engine.stats(now);
                 }
                 self.room.notify_all();
                 return batch;

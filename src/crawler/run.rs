@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::Control;
 use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
+use super::chronicle::{Chronicle, Recorder, RunNote};
 use super::engine::{Engine, EngineOptions, Keeping};
 use super::event::Events;
 use super::pool::Pool;
@@ -33,6 +35,12 @@ const JOURNAL_LIMIT: usize = 16_384;
 /// How often what happened is written.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How often what happened when is written: at first, and in a run so long
+/// that its picture changes slowly. It costs two syncs of the disk.
+const CHRONICLE_INTERVALS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
+/// What part of the run so far may be missing from it after a kill.
+const CHRONICLE_PART: u32 = 20;
+
 /// What the threads of a run share.
 pub(super) struct Run {
     pub(super) pool: Arc<Pool>,
@@ -46,6 +54,8 @@ pub(super) struct Run {
     pub(super) seed_hosts: HashSet<String>,
     pub(super) seed_origins: HashSet<String>,
     pub(super) events: Arc<Events>,
+    /// Keeps what happens when, if anybody wants to know.
+    pub(super) recorder: Option<Arc<Recorder>>,
     /// What earlier runs remember of pages, if this one has a state.
     pub(super) pages: Option<Arc<Pages>>,
 }
@@ -90,6 +100,8 @@ pub(super) fn run(
             engine
         }
     };
+    let recorder = recorder(plan, control, books.as_ref());
+    control.set_recorder(recorder.clone());
     let pages = books.as_ref().map(Books::pages);
     let pass = books.as_ref().map_or(1, |books| books.pass);
     for seed in seeds {
@@ -118,6 +130,7 @@ pub(super) fn run(
         seed_hosts: plan.seed_hosts.clone(),
         seed_origins: plan.seed_origins.clone(),
         events: Arc::clone(events),
+        recorder: recorder.clone(),
         pages,
     });
     control.set_pool(Some(Arc::clone(&pool)));
@@ -127,7 +140,8 @@ pub(super) fn run(
     }
     pool.enter_first();
     run.spawn();
-    let failed = keep_books(&pool, &mut books);
+    let mut scribe = recorder.map(|recorder| Scribe::new(recorder, plan));
+    let failed = keep_books(&pool, &mut books, scribe.as_mut());
     let mut engine = pool.take_engine();
     let now = Instant::now();
     let mut stats = engine.end_run(now);
@@ -141,15 +155,20 @@ pub(super) fn run(
     let fatal = engine.take_fatal();
     let totals = engine.totals(now);
     *left = Some(engine);
-    if let Some(error) = failed {
-        return Err(error);
+    let finished = match (failed, &mut books) {
+        (Some(error), _) => Err(error),
+        (None, Some(books)) => {
+            let complete = stats.pending() == 0 && fatal.is_none();
+            books
+                .ledger
+                .finish(&changes, complete, Anchor::now(), totals)
+        }
+        (None, None) => Ok(()),
+    };
+    if let Some(scribe) = &mut scribe {
+        scribe.finish(now, &stats, finished.is_err());
     }
-    if let Some(books) = &mut books {
-        let complete = stats.pending() == 0 && fatal.is_none();
-        books
-            .ledger
-            .finish(&changes, complete, Anchor::now(), totals)?;
-    }
+    finished?;
     match fatal {
         Some(error) => Err(error),
         None => Ok(stats),
@@ -187,9 +206,92 @@ fn new_engine(plan: &Plan) -> Engine {
     Engine::new(Arc::clone(&plan.policy), options)
 }
 
+/// Begins the chronicle of the run, if one is wanted: on that of the runs
+/// before, if this one goes on where they ended.
+fn recorder(plan: &Plan, control: &Control, books: Option<&Books>) -> Option<Arc<Recorder>> {
+    let (run, pass) = books.map_or((1, 1), |books| (books.run, books.pass));
+    let before = match &plan.keep.state_dir {
+        Some(dir) if books.is_some_and(|books| books.resumed) => {
+            // Nothing but a picture is lost, so that is no reason to stop.
+            Chronicle::read(dir).unwrap_or_else(|error| {
+                warn!("{error}; it is begun anew");
+                None
+            })
+        }
+        Some(_) => None,
+        None if plan.keep.chronicle => control.recorder().map(|recorder| recorder.chronicle()),
+        None => return None,
+    };
+    let earlier = before.as_ref().and_then(|before| before.runs().last());
+    let run = earlier.map_or(run, |earlier| run.max(earlier.number + 1));
+    let note = RunNote::new(&plan.policy, run, pass);
+    Some(Arc::new(Recorder::begin(before, note, Anchor::now())))
+}
+
+/// Writes the chronicle from time to time.
+struct Scribe<'a> {
+    recorder: Arc<Recorder>,
+    dir: Option<&'a Path>,
+    began: Instant,
+    written: Instant,
+    /// Whether it was said that it cannot be written.
+    failed: bool,
+}
+
+impl<'a> Scribe<'a> {
+    fn new(recorder: Arc<Recorder>, plan: &'a Plan) -> Self {
+        let now = Instant::now();
+        let mut scribe = Scribe {
+            recorder,
+            dir: plan.keep.state_dir.as_deref(),
+            began: now,
+            written: now,
+            failed: false,
+        };
+        scribe.write();
+        scribe
+    }
+
+    /// Notes how the run goes, and writes if it is time.
+    fn look(&mut self, stats: &Stats) {
+        let now = Instant::now();
+        self.recorder.sample(now, stats);
+        let [least, most] = CHRONICLE_INTERVALS;
+        let interval = ((now - self.began) / CHRONICLE_PART).clamp(least, most);
+        if now - self.written >= interval {
+            self.written = now;
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        let Some(dir) = self.dir else { return };
+        if let Err(error) = self.recorder.chronicle().write(dir)
+            && !self.failed
+        {
+            self.failed = true;
+            warn!("{error}");
+        }
+    }
+
+    fn finish(&mut self, now: Instant, stats: &Stats, failed: bool) {
+        let end = failed.then_some(RunEnd::Error).or(stats.end);
+        let stats = Stats {
+            end,
+            ..stats.clone()
+        };
+        self.recorder.finish(now, &stats);
+        self.write();
+    }
+}
+
 /// Writes what happens until the run is over. After an error nothing more is
 /// written, the run stops, and the error is given.
-fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
+fn keep_books(
+    pool: &Pool,
+    books: &mut Option<Books>,
+    mut scribe: Option<&mut Scribe<'_>>,
+) -> Option<Error> {
     let mut failed = None;
     loop {
         let batch = pool.wait_for_changes(COMMIT_INTERVAL);
@@ -206,6 +308,9 @@ fn keep_books(pool: &Pool, books: &mut Option<Books>) -> Option<Error> {
         }
         if batch.over {
             return failed;
+        }
+        if let Some(scribe) = &mut scribe {
+            scribe.look(&batch.stats);
         }
     }
 }

@@ -9,9 +9,11 @@ use url::Url;
 
 use super::Run;
 use super::admit::Redirect;
+use super::chronicle::Attempt;
 use super::event::Event;
-use super::finish::Ending;
+use super::finish::{Ending, Standing};
 use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
+use crate::error::{Error, ErrorKind};
 use crate::extract::Context;
 use crate::fetch::Response;
 use crate::frontier::Kind;
@@ -27,7 +29,27 @@ pub(super) struct Memo {
     status: Option<u16>,
     bytes: u64,
     elapsed: Duration,
+    error: Option<ErrorKind>,
+    /// Whether the site said how long it wants to be left alone.
+    asked: bool,
     message: Option<String>,
+}
+
+impl Memo {
+    fn attempt<'a>(&'a self, ending: &'a Ending, standing: Standing) -> Attempt<'a> {
+        Attempt {
+            url: self.request.url(),
+            ended: Instant::now(),
+            took: self.elapsed,
+            status: self.status,
+            bytes: self.bytes,
+            error: self.error,
+            asked: self.asked,
+            message: self.message.as_deref().unwrap_or_default(),
+            ending,
+            standing,
+        }
+    }
 }
 
 impl Run {
@@ -67,14 +89,17 @@ impl Run {
     fn after(
         self: &Arc<Self>,
         spawn: bool,
-        ending: Option<&Ending>,
+        ending: Option<&(Ending, Standing)>,
         memo: Option<&Memo>,
         journal_full: bool,
     ) {
         if spawn {
             self.spawn();
         }
-        if let (Some(ending), Some(memo)) = (ending, memo) {
+        if let (Some((ending, standing)), Some(memo)) = (ending, memo) {
+            if let Some(recorder) = &self.recorder {
+                recorder.ended(&memo.attempt(ending, *standing));
+            }
             self.tell(ending, memo);
         }
         if journal_full {
@@ -139,6 +164,9 @@ impl Run {
     fn perform(&self, job: Job) -> (Report, Memo) {
         let start = Instant::now();
         let request = self.with_host_headers(job.request());
+        if let Some(recorder) = &self.recorder {
+            recorder.started(request.url(), job.started);
+        }
         if self.events.wanted() {
             self.events.send(&Event::Started {
                 url: request.url().clone(),
@@ -155,6 +183,14 @@ impl Run {
             bytes,
             finished,
         } = answer;
+        let error = match &finished {
+            Finished::Failed(error) | Finished::Fatal(error) => Some(error),
+            _ => None,
+        };
+        let (error, asked) = (
+            error.map(Error::kind),
+            error.is_some_and(|error| error.retry_after().is_some()),
+        );
         let message = match &finished {
             Finished::Failed(error) | Finished::Fatal(error) => Some(error.to_string()),
             Finished::Done(done) => done.message.clone(),
@@ -167,6 +203,8 @@ impl Run {
             status,
             bytes,
             elapsed: start.elapsed(),
+            error,
+            asked,
             message,
         };
         (

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
-use crate::uri;
 
 /// The links and records of one attempt, in the order they were made.
 #[derive(Debug, Default)]
@@ -120,7 +119,7 @@ impl Record {
 }
 
 /// Collects the effects of one attempt. Links with the same
-/// [fingerprint](uri::fingerprint) are one link.
+/// [fingerprint](crate::uri::fingerprint) are one link.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     effects: Effects,
@@ -129,9 +128,8 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Takes a request; `false` when an equal one was taken before.
-    pub(crate) fn link(&mut self, request: Request) -> bool {
-        let key = uri::fingerprint(request.method().as_str(), request.url(), request.body());
-        let new = self.taken.insert(key);
+    pub(crate) fn link(&mut self, mut request: Request) -> bool {
+        let new = self.taken.insert(request.fingerprint());
         if new {
             self.effects.links.push(request);
         }

@@ -19,6 +19,8 @@ use crate::error::Result;
 use crate::fetch::Response;
 use crate::html::{self, Link, Page, PageOptions, RobotsDirectives};
 use crate::http::{self, MediaType, Sniffed};
+#[cfg(feature = "select")]
+use crate::select::{Dom, Element};
 use crate::sitemap::{self, Sitemap};
 
 /// The body read as an HTML page, as a browser with scripting off reads it.
@@ -226,6 +228,27 @@ impl Html {
     #[must_use]
     pub fn response(&self) -> &Arc<Response> {
         &self.inner.response
+    }
+
+    /// The page as a tree of elements, read anew by each call.
+    ///
+    /// # Errors
+    /// Those of [`Dom::parse`].
+    #[cfg(feature = "select")]
+    pub fn dom(&self) -> Result<Dom> {
+        Dom::parse(self.source(), self.url(), self.inner.encoding)
+    }
+
+    /// The elements that match a CSS selector, in the order of the page. Each
+    /// call reads the page anew; for several selectors take its
+    /// [`dom`](Self::dom) once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is no
+    /// selector, and those of [`Dom::parse`].
+    #[cfg(feature = "select")]
+    pub fn select(&self, css: &str) -> Result<Vec<Element>> {
+        self.dom()?.select(css)
     }
 }
 

@@ -39,7 +39,6 @@ pub use anchor::Anchor;
 pub use change::{BesideLine, Change, End, Ended, PageMemory, Queued, RecordLine};
 pub use csv::CsvColumns;
 pub use fault::Fault;
-#[cfg(feature = "cli")]
 pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 pub use pages::{KnownPage, Pages};

@@ -34,6 +34,14 @@ impl Css {
     }
 }
 
+/// Whether a text is a selector.
+///
+/// # Errors
+/// Those of [`Css::new`].
+pub(crate) fn check(text: &str) -> Result<()> {
+    Css::new(text).map(drop)
+}
+
 impl fmt::Display for Css {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

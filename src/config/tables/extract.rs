@@ -19,7 +19,9 @@ use crate::config::section::{Fault, HIDDEN, Section};
 #[cfg(feature = "select")]
 use crate::config::{ExtractSettings, OutputSettings};
 #[cfg(feature = "select")]
-use crate::select::Rules;
+use crate::select::{Rules, check_selector};
+#[cfg(feature = "select")]
+use crate::uri::Glob;
 
 /// The table's name.
 const TABLE: &str = "extract";
@@ -37,10 +39,7 @@ pub(in crate::config) fn refuse_extract(root: &mut Table, report: &mut Report) {
 
 /// The tables in `[extract]`, in the order of the file.
 fn named_tables(root: &mut Table, report: &mut Report) -> Vec<(String, Origin, Table)> {
-    report.know(
-        TABLE,
-        &["paths", "select", "fields", "output", "format"],
-    );
+    report.know(TABLE, &["paths", "select", "fields", "output", "format"]);
     let mut tables = Vec::new();
     let Some((origin, node)) = root.entries.remove(TABLE) else {
         return tables;
@@ -111,6 +110,15 @@ pub(in crate::config) fn extract(
     extracts
 }
 
+#[cfg(feature = "select")]
+fn path_pattern(node: &Node) -> Result<String, Fault> {
+    let pattern = scalar::line(node)?;
+    match Glob::new(pattern.as_str()) {
+        Ok(_) => Ok(pattern),
+        Err(error) => Err(error.message().into()),
+    }
+}
+
 /// One table while it is read.
 #[cfg(feature = "select")]
 struct Reader<'r> {
@@ -122,32 +130,24 @@ struct Reader<'r> {
 impl Reader<'_> {
     fn rules(&mut self, name: &str, origin: Origin) -> Rules {
         let mut rules = Rules::new(name);
-        if let Some(listed) = self.section.list("paths", scalar::line, quoted) {
+        if let Some(listed) = self.section.list("paths", path_pattern, quoted) {
+            if listed.written == 0 {
+                let fault = Fault::from("must not be empty");
+                let fault = fault.hint("leave it out for every page");
+                self.section.fault("paths", listed.origin, fault);
+            }
             self.entries
                 .push(("paths".to_owned(), listed.show(), listed.origin));
-            for (origin, pattern) in &listed.items {
-                // One by one, so that each has its place.
-                if let Err(error) = Rules::new("").paths([pattern.as_str()]) {
-                    let fault = Fault::from(error.message());
-                    self.section.fault("paths", *origin, fault);
-                }
-            }
-            let good = listed.values();
-            if let Ok(with) = rules.clone().paths(good) {
-                rules = with;
-            }
+            let paths = listed.values();
+            rules = rules.paths(paths).expect("they are patterns");
         }
         let css = self.value("select", |node| {
             let css = scalar::line(node)?;
-            Rules::new("")
-                .select(&css)
-                .map_err(|error| Fault::from(error.message()))?;
+            check_selector(&css).map_err(|error| Fault::from(error.message()))?;
             Ok((quoted(&css), css))
         });
-        if let Some(css) = css
-            && let Ok(with) = rules.clone().select(&css)
-        {
-            rules = with;
+        if let Some(css) = css {
+            rules = rules.select(&css).expect("it is a selector");
         }
         let Some((place, node)) = self.section.take("fields") else {
             let fault = Fault::from("is missing");
@@ -194,7 +194,10 @@ impl Reader<'_> {
             Some(path) if same_file(path, &main.path) => (path, Some(main.format)),
             Some(path) => {
                 let same = |other: &&ExtractSettings| {
-                    other.output.as_ref().is_some_and(|other| same_file(other, path))
+                    other
+                        .output
+                        .as_ref()
+                        .is_some_and(|other| same_file(other, path))
                 };
                 (path, others.iter().find(same).map(|other| other.format))
             }

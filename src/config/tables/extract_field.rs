@@ -6,7 +6,7 @@ use crate::config::document::{Node, Value};
 use crate::config::problem::Origin;
 use crate::config::scalar::{self, quoted};
 use crate::config::section::{Fault, HIDDEN, Section};
-use crate::select::{self, Decimal, Field, Kind, Number, Pick};
+use crate::select::{self, Decimal, Field, Kind, Number, Pick, check_selector};
 
 /// What a field is read as; `None` is a list.
 const TYPES: [(&str, Option<Kind>); 6] = [
@@ -67,7 +67,7 @@ fn field(section: &mut Section<'_>, name: &str, node: Node) -> (Field, String) {
         Value::Table(table) => table,
         _ => {
             return match css(&node) {
-                Ok((text, with)) => (with(field), quoted(&text)),
+                Ok(css) => (with_css(field, &css), quoted(&css)),
                 Err(fault) => {
                     section.fault(&format!("fields.{name}"), node.origin, fault);
                     (field, String::new())
@@ -76,7 +76,9 @@ fn field(section: &mut Section<'_>, name: &str, node: Node) -> (Field, String) {
         }
     };
     let mut keys = Keys {
-        section: section.report.section_labelled(table, "extract.fields", &path),
+        section: section
+            .report
+            .section_labelled(table, "extract.fields", &path),
         shown: Vec::new(),
         field,
     };
@@ -90,14 +92,15 @@ fn field(section: &mut Section<'_>, name: &str, node: Node) -> (Field, String) {
     (field, shown.join(" "))
 }
 
-/// A selector, and how it is put into a field.
-fn css(node: &Node) -> Result<(String, impl FnOnce(Field) -> Field + use<>), Fault> {
-    let text = scalar::line(node)?;
-    let known = Field::new("").select(&text);
-    known.map_err(|error| Fault::from(error.message()))?;
-    let css = text.clone();
-    let with = move |field: Field| field.clone().select(&css).unwrap_or(field);
-    Ok((text, with))
+fn css(node: &Node) -> Result<String, Fault> {
+    let css = scalar::line(node)?;
+    check_selector(&css).map_err(|error| Fault::from(error.message()))?;
+    Ok(css)
+}
+
+/// Sets a selector that was checked.
+fn with_css(field: Field, css: &str) -> Field {
+    field.select(css).expect("it is a selector")
 }
 
 /// The table of a field while it is read.
@@ -109,9 +112,9 @@ struct Keys<'r> {
 
 impl Keys<'_> {
     fn read(&mut self) {
-        if let Some((text, with)) = self.key("select", css) {
-            self.shown.push(quoted(&text));
-            self.put(with);
+        if let Some(css) = self.key("select", css) {
+            self.shown.push(quoted(&css));
+            self.put(|field| with_css(field, &css));
         }
         if let Some(attr) = self.key("attr", scalar::line) {
             self.shown.push(format!("attr = {attr:?}"));
