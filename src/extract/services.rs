@@ -111,6 +111,13 @@ impl Services {
         self
     }
 
+    /// Sets whether a page's JSON-LD is collected while it is parsed.
+    #[must_use]
+    pub fn with_page_json_ld(mut self, json_ld: bool) -> Self {
+        self.page_options = self.page_options.json_ld(json_ld);
+        self
+    }
+
     /// Sets the values that handlers share.
     #[must_use]
     pub fn with_state(mut self, state: StateMap) -> Self {
