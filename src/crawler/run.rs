@@ -113,6 +113,7 @@ pub(super) fn run(
         let _ = engine.push(seed, now);
     }
     let began_with = engine.pending();
+    engine.note_beginning(began_with, pass);
     info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
@@ -149,9 +150,7 @@ pub(super) fn run(
     let failed = keep_books(&pool, &mut books, scribe.as_mut());
     let mut engine = pool.take_engine();
     let now = Instant::now();
-    let mut stats = engine.end_run(now);
-    stats.began_with = began_with;
-    stats.pass = pass;
+    let stats = engine.end_run(now);
     warn_of_the_endless(&stats);
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();
