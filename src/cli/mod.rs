@@ -7,6 +7,7 @@
 //! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
+//! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
@@ -19,6 +20,7 @@ mod help;
 mod logger;
 mod pace;
 mod progress;
+mod report;
 mod robots;
 mod run;
 mod seeds;
@@ -57,6 +59,11 @@ fn dispatch(command: Command) -> Exit {
         Command::Status(given, look) => {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
+        Command::Init(..) => Exit::Usage,
+        Command::Report(given, output) => report::report(
+            given.source().and_then(crate::config::Source::read),
+            output.as_deref(),
+        ),
         Command::Robots(given) => robots::robots(&given),
         Command::Sitemap(given, json) => sitemap::sitemap(&given, json),
         Command::Run(args) => run::run(&args),

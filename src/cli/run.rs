@@ -9,10 +9,10 @@ use super::exit::Exit;
 use super::progress::{Progress, View};
 use super::signal::{self, Signals};
 use super::summary::Summary;
-use super::{check, complain, logger};
+use super::{check, complain, logger, report};
 use crate::config::{Settings, Source};
 use crate::crawler::{Crawler, StatsHandle};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Runs a crawl to its end.
 pub(super) fn run(args: &RunArgs) -> Exit {
@@ -43,7 +43,15 @@ pub(super) fn run(args: &RunArgs) -> Exit {
 
 /// Runs it, and tells how it ended once it has begun.
 fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
-    let crawler = settings.crawler()?.fresh(args.fresh).build()?;
+    if let Some(path) = &args.report {
+        report::can_write(path)
+            .map_err(|message| Error::new(ErrorKind::Output).with_message(message))?;
+    }
+    let crawler = settings
+        .crawler()?
+        .fresh(args.fresh)
+        .chronicle(args.report.is_some())
+        .build()?;
     let stop = crawler.stop_handle();
     let at_once = stop.clone();
     let signals = signal::listen(move || stop.stop(), move || at_once.stop_now())
@@ -54,7 +62,10 @@ fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
     drop(progress);
     match result {
         Err(error) if !has_begun(&crawler.stats_handle()) => Err(error),
-        result => Ok(conclude(settings, &crawler, &signals, began, result.err())),
+        result => {
+            let exit = conclude(settings, &crawler, &signals, began, result.err());
+            Ok(write_report(settings, &crawler, args, exit))
+        }
     }
 }
 
@@ -70,6 +81,25 @@ fn view(settings: &Settings, args: &RunArgs) -> View {
 /// Whether a run got so far that it has an end.
 fn has_begun(stats: &StatsHandle) -> bool {
     stats.stats().end.is_some()
+}
+
+/// Writes a page about the run, if one is wanted.
+fn write_report(settings: &Settings, crawler: &Crawler, args: &RunArgs, exit: Exit) -> Exit {
+    let Some(path) = &args.report else {
+        return exit;
+    };
+    match report::of_run(settings, crawler.chronicle().as_ref(), path) {
+        Ok(()) => exit,
+        Err(message) => {
+            complain(&format!("canter: {message}"));
+            // What is worse than this is told as it is.
+            if exit == Exit::Complete {
+                Exit::Failure
+            } else {
+                exit
+            }
+        }
+    }
 }
 
 /// Says how the run ended, in words and in the summary file.

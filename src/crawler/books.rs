@@ -33,6 +33,7 @@ impl Books {
         }
         let mut options = LedgerOptions::new(Anchor::now());
         options.records.clone_from(&plan.keep.output);
+        options.beside.clone_from(&plan.keep.beside);
         options.log.clone_from(&plan.keep.log);
         options.sinks = plan
             .keep

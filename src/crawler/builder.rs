@@ -58,6 +58,7 @@ pub(super) struct Plan {
 #[derive(Default)]
 pub(super) struct Keep {
     pub(super) output: Option<OutputSpec>,
+    pub(super) beside: Vec<OutputSpec>,
     pub(super) log: Option<OutputSpec>,
     pub(super) state_dir: Option<PathBuf>,
     pub(super) fresh: bool,
@@ -70,6 +71,7 @@ impl Keep {
     /// Whether anything is.
     pub(super) fn anything(&self) -> bool {
         self.output.is_some()
+            || !self.beside.is_empty()
             || self.log.is_some()
             || self.state_dir.is_some()
             || !self.sinks.is_empty()
@@ -311,6 +313,12 @@ impl CrawlerBuilder {
     /// however the run ends.
     pub fn output(mut self, output: OutputSpec) -> Self {
         self.keep.output = Some(output);
+        self
+    }
+
+    /// Outputs for what a handler emits beside the records, by number.
+    pub(crate) fn outputs_beside(mut self, outputs: Vec<OutputSpec>) -> Self {
+        self.keep.beside = outputs;
         self
     }
 

@@ -473,6 +473,7 @@ impl Engine {
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),
+            beside: Vec::new(),
         })));
     }
 }

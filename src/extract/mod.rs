@@ -76,7 +76,7 @@ pub(crate) use answer::Detour;
 pub use body::{Body, Head, Json, Text};
 pub use context::Context;
 pub use crawl::{Attempt, Depth};
-pub use effects::{Effects, Record};
+pub use effects::{Beside, Effects, Record};
 pub use emit::Emit;
 pub(crate) use page::header_directives;
 pub use page::{Html, Links, SitemapFile};

@@ -180,6 +180,11 @@ impl<W: World, S: Watch> Driver<W, S> {
         self.now - self.base
     }
 
+    /// How many events there were.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
