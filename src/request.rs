@@ -7,6 +7,7 @@ use std::sync::Arc;
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::uri;
 
 /// A label on requests: it chooses the route, and pauses and aborts speak of
 /// it. Untagged is a tag of its own.
@@ -140,6 +141,8 @@ pub struct Request {
     cookie_set: bool,
     again: bool,
     body_limit: Option<BodyLimit>,
+    /// The fingerprint, once somebody has asked for it.
+    fingerprint: Option<u64>,
 }
 
 impl Request {
@@ -160,6 +163,7 @@ impl Request {
             cookie_set: false,
             again: false,
             body_limit: None,
+            fingerprint: None,
         }
     }
 
@@ -183,7 +187,29 @@ impl Request {
     #[must_use]
     pub fn with_url(mut self, url: Url) -> Self {
         self.url = url;
+        self.fingerprint = None;
         self
+    }
+
+    /// Takes out of the URL what tells no requests apart: the fragment, and
+    /// what `clean` drops.
+    #[must_use]
+    pub(crate) fn with_clean_url(mut self, clean: impl FnOnce(Url) -> Url) -> Self {
+        self.url.set_fragment(None);
+        let before = self.url.as_str().len();
+        self.url = clean(self.url);
+        if self.url.as_str().len() != before {
+            self.fingerprint = None;
+        }
+        self
+    }
+
+    /// The [fingerprint](uri::fingerprint), worked out when first asked for.
+    pub(crate) fn fingerprint(&mut self) -> u64 {
+        let known = self.fingerprint;
+        *self.fingerprint.insert(
+            known.unwrap_or_else(|| uri::fingerprint(self.method.as_str(), &self.url, &self.body)),
+        )
     }
 
     /// Sets the tag.
@@ -212,6 +238,7 @@ impl Request {
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
+        self.fingerprint = None;
         self
     }
 
@@ -363,6 +390,30 @@ pub fn parse_url(text: &str) -> Result<Url> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fingerprint_follows_url_and_body() {
+        let anew = |request: &Request| {
+            uri::fingerprint(request.method().as_str(), request.url(), request.body())
+        };
+        let mut request = Request::get("http://a.test/p?q#f").expect("a URL");
+        let first = request.fingerprint();
+        assert_eq!(first, anew(&request));
+        let mut bare = request.clone().with_clean_url(|url| url);
+        assert_eq!(bare.url().as_str(), "http://a.test/p?q");
+        assert_eq!(bare.fingerprint(), first);
+        let mut cleaned = bare.with_clean_url(|mut url| {
+            url.set_query(None);
+            url
+        });
+        assert_eq!(cleaned.fingerprint(), anew(&cleaned));
+        assert_ne!(cleaned.fingerprint(), first);
+        let elsewhere = Url::parse("http://b.test/").expect("a URL");
+        for mut other in [request.clone().with_url(elsewhere), request.with_body("b")] {
+            assert_eq!(other.fingerprint(), anew(&other));
+            assert_ne!(other.fingerprint(), first);
+        }
+    }
 
     #[test]
     fn only_absolute_http_and_https_urls_are_requests() {

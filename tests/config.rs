@@ -110,7 +110,6 @@ max_depth = "none"
 revisit = "7d"
 dedup = false
 order = "best_first"
-dedup = false
 
 [scope]
 hosts = ["Example.com", "*.example.org.", "b\u00fccher.test"]
@@ -155,6 +154,8 @@ name = "*.example.org"
 
 [robots]
 obey = false
+nofollow = false
+noindex = true
 
 [fetch]
 user_agent = "examplebot/1.0 (+https://example.com/bot)"

@@ -7,6 +7,7 @@
 //! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
+//! | `extract` | `canter extract`: kept bodies read again |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `progress_line`, `term`, `logger` | the progress line, the terminal, the log |
@@ -17,6 +18,7 @@ mod args;
 mod asker;
 mod check;
 mod exit;
+mod extract;
 mod help;
 mod logger;
 mod metrics;
@@ -64,6 +66,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Status(given, look) => {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
+        Command::Extract(args) => extract::extract(&args),
         Command::Init(..) => Exit::Usage,
         Command::Report(given, output) => report::report(
             given.source().and_then(crate::config::Source::read),

@@ -68,7 +68,7 @@ impl Admit {
             hops.iter().position(|hop| uri::canonical(&hop.url) == text)
         };
         let mut candidate = match (way_back(&clean), way_back(request.url())) {
-            (Some(_), None) => self.candidate_at(request.url().clone(), request, purpose, seed),
+            (Some(_), None) => self.candidate_as_is(request, purpose, seed),
             (Some(at), Some(_)) if set => {
                 let hops = request.hops()[..at].to_vec();
                 let request = request.with_hops(hops).with_again(true);
@@ -88,37 +88,32 @@ impl Admit {
     }
 
     fn candidate(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        let url = self.scope.clean(request.url().clone());
-        self.candidate_at(url, request, purpose, seed)
+        let request = request.with_clean_url(|url| self.scope.clean(url));
+        self.candidate_as_is(request, purpose, seed)
     }
 
-    fn candidate_at(
-        &self,
-        mut url: Url,
-        request: Request,
-        purpose: Purpose,
-        seed: bool,
-    ) -> Candidate {
-        url.set_fragment(None);
-        let refusal = self.scope.refusal(&url).or_else(|| self.traps.check(&url));
-        let mut fingerprint = uri::fingerprint(request.method().as_str(), &url, request.body());
+    /// The candidate of a request whose URL is not cleaned.
+    fn candidate_as_is(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
+        let mut request = request.with_clean_url(|url| url);
+        let mut fingerprint = request.fingerprint();
         if let Some(repeats) = &self.repeats {
             let nth = repeats.fetch_add(1, Ordering::Relaxed);
             fingerprint = uri::hash(&[fingerprint.to_le_bytes(), nth.to_le_bytes()].concat());
         }
+        let url = request.url();
         Candidate {
             fingerprint,
             purpose,
             seed,
-            refusal,
-            foreign_host: !self.scope.has_host(&url),
+            refusal: self.scope.refusal(url).or_else(|| self.traps.check(url)),
+            foreign_host: !self.scope.has_host(url),
             too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
             variant_of: url.query().map(|_| {
                 let mut hasher = DefaultHasher::new();
                 url[..Position::AfterPath].hash(&mut hasher);
                 hasher.finish()
             }),
-            request: request.with_url(url),
+            request,
         }
     }
 }

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
-use crate::uri;
 
 /// The links and records of one attempt, in the order they were made.
 #[derive(Debug, Default)]
@@ -17,13 +16,27 @@ pub struct Effects {
     pub links: Vec<Request>,
     /// Records to write.
     pub records: Vec<Record>,
+    /// Lines for outputs beside that of the records.
+    pub beside: Vec<Beside>,
+}
+
+/// A line for an output beside that of the records.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Beside {
+    /// The number of the output.
+    pub output: usize,
+    /// The line.
+    pub line: Record,
+    /// Whether it is counted as a record.
+    pub counts: bool,
 }
 
 impl Effects {
     /// Whether there is nothing to commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty() && self.records.is_empty()
+        self.links.is_empty() && self.records.is_empty() && self.beside.is_empty()
     }
 }
 
@@ -106,7 +119,7 @@ impl Record {
 }
 
 /// Collects the effects of one attempt. Links with the same
-/// [fingerprint](uri::fingerprint) are one link.
+/// [fingerprint](crate::uri::fingerprint) are one link.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     effects: Effects,
@@ -115,9 +128,8 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Takes a request; `false` when an equal one was taken before.
-    pub(crate) fn link(&mut self, request: Request) -> bool {
-        let key = uri::fingerprint(request.method().as_str(), request.url(), request.body());
-        let new = self.taken.insert(key);
+    pub(crate) fn link(&mut self, mut request: Request) -> bool {
+        let new = self.taken.insert(request.fingerprint());
         if new {
             self.effects.links.push(request);
         }
@@ -133,6 +145,15 @@ impl Collector {
     /// Takes a record.
     pub(crate) fn record(&mut self, record: Record) {
         self.effects.records.push(record);
+    }
+
+    /// Takes a line for an output beside that of the records.
+    pub(crate) fn beside(&mut self, output: usize, line: Record, counts: bool) {
+        self.effects.beside.push(Beside {
+            output,
+            line,
+            counts,
+        });
     }
 
     /// Everything that was taken.

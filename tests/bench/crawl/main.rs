@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench crawl [-- PART...]`, where a part is `whole`, `start`,
 //! `queue`, `broad` or `long`; without one, all but the last are run. `long` may
-//! be followed by a number of requests. Needs Linux: what a process took is
+//! be followed by a number of requests. `serve` serves the site until it is ended. Needs Linux: what a process took is
 //! read from `/proc`. nginx and wget2 are used when they are installed.
 
 mod broad;
@@ -38,6 +38,13 @@ fn main() {
         ["hosts", port, hosts] => {
             let hosts = hosts.parse().expect("a number");
             broad::crawl(port.parse().expect("a port"), hosts);
+        }
+        // For a profiler: the site, until somebody ends it.
+        ["serve"] => {
+            let folder = env::temp_dir().join("canter-bench-site");
+            let server = whole::serve(&folder);
+            println!("{}", server.url("/"));
+            std::thread::park();
         }
         _ => parts(&args),
     }

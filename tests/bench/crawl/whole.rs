@@ -68,17 +68,7 @@ struct Row {
 
 /// Runs the crawls and prints the table.
 pub(crate) fn run(folder: &Path) {
-    let root = folder.join("site");
-    site::write(&root);
-    let server = Server::nginx(&folder.join("nginx"), &root).unwrap_or_else(|| {
-        println!("nginx is not installed: a server of the bench's own stands in for it");
-        let pages: Vec<Arc<str>> = (0..site::PAGES).map(|n| site::page(n).into()).collect();
-        Server::own(move |path| {
-            (0..site::PAGES)
-                .find(|&page| site::path(page) == path)
-                .map(|page| Arc::clone(&pages[page]))
-        })
-    });
+    let server = serve(folder);
     let mut wget2 = Command::new("wget2");
     wget2.arg("--version").stdout(Stdio::null());
     let has_wget2 = wget2.status().is_ok_and(|status| status.success());
@@ -110,6 +100,21 @@ pub(crate) fn run(folder: &Path) {
     }
     print(&rows);
     print_goals(&rows);
+}
+
+/// Serves the site.
+pub(crate) fn serve(folder: &Path) -> Server {
+    let root = folder.join("site");
+    site::write(&root);
+    Server::nginx(&folder.join("nginx"), &root).unwrap_or_else(|| {
+        println!("nginx is not installed: a server of the bench's own stands in for it");
+        let pages: Vec<Arc<str>> = (0..site::PAGES).map(|n| site::page(n).into()).collect();
+        Server::own(move |path| {
+            (0..site::PAGES)
+                .find(|&page| site::path(page) == path)
+                .map(|page| Arc::clone(&pages[page]))
+        })
+    })
 }
 
 fn crawl(what: What, connections: usize, server: &Server, folder: &Path) -> Usage {

@@ -135,6 +135,12 @@ impl Answer {
         self
     }
 
+    /// What the handler makes of the page.
+    pub(crate) fn with(mut self, handled: Handled) -> Self {
+        self.handled = handled;
+        self
+    }
+
     pub(crate) fn takes(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use canter::crawler::{
-    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report, RobotsAnswer,
-    Then,
+    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Outlook, Poll, Report,
+    RobotsAnswer, Then,
 };
 use canter::frontier::{Candidate, Kind, TrapLimits};
 use canter::robots::Robots;
@@ -40,9 +40,9 @@ use admit::hop;
 const AGENT: &str = "canter";
 /// Redirects of a robots.txt that are followed.
 const ROBOTS_HOPS: usize = 5;
-/// The wall clock when virtual time begins: 2023-11-14, 22:13:20 UTC.
-const WALL_EPOCH_SECONDS: u64 = 1_700_000_000;
-/// More events than any test's crawl has: a crawl that gets here never ends.
+/// The wall clock when virtual time begins, after 1970: 2023-11-14, 22:13:20 UTC.
+pub(crate) const WALL_EPOCH: Duration = Duration::from_secs(1_700_000_000);
+/// More events than any scripted crawl has: one that gets here never ends.
 const MAX_EVENTS: u64 = 20_000_000;
 
 /// A job in flight.
@@ -70,6 +70,8 @@ pub(crate) struct Driver<W = Site, S = Trace> {
     rng: fastrand::Rng,
     stop_at: Option<Instant>,
     events: u64,
+    /// A crawl with more events than this never ends.
+    pub(crate) max_events: u64,
 }
 
 impl Driver<Site, Trace> {
@@ -117,6 +119,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             rng: fastrand::Rng::with_seed(seed),
             stop_at: None,
             events: 0,
+            max_events: MAX_EVENTS,
             policy,
         }
     }
@@ -161,11 +164,25 @@ impl<W: World, S: Watch> Driver<W, S> {
         let candidate = self.admit.seed(request);
         let admission = self.engine.push(candidate.clone(), self.now);
         self.watch.pushed(self.now, &candidate, admission);
+        self.show_changes();
+    }
+
+    fn show_changes(&mut self) {
+        if self.engine.changes() > 0 {
+            for change in self.engine.take_changes() {
+                self.watch.changed(self.now, &change);
+            }
+        }
     }
 
     /// How long time has gone on.
     pub(crate) fn elapsed(&self) -> Duration {
         self.now - self.base
+    }
+
+    /// How many events there were.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -184,6 +201,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     /// Drives one run to its end.
     pub(crate) fn drive(&mut self) -> Stats {
         self.engine.begin_run(self.now);
+        self.watch.begun(self.now);
         self.free = self.policy.concurrency;
         loop {
             let wake = match self.ask() {
@@ -193,7 +211,10 @@ impl<W: World, S: Watch> Driver<W, S> {
             };
             self.step(wake);
             self.events += 1;
-            assert!(self.events < MAX_EVENTS, "the crawl does not end");
+            assert!(
+                self.events < self.max_events,
+                "«end» the crawl does not end"
+            );
         }
         // Answers that come after the end change nothing.
         let before = self.engine.stats(self.now);
@@ -211,7 +232,9 @@ impl<W: World, S: Watch> Driver<W, S> {
         assert_eq!(self.engine.stats(self.now), before);
         self.rests.clear();
         let stats = self.engine.end_run(self.now);
-        assert!(stats.adds_up(), "{stats:?}");
+        self.show_changes();
+        assert!(stats.adds_up(), "«conservation» {stats:?}");
+        self.watch.over(self.now, &stats, &self.engine);
         stats
     }
 
@@ -227,14 +250,17 @@ impl<W: World, S: Watch> Driver<W, S> {
             // With every worker at work the cap keeps anything from starting,
             // and the answer says until when to wait for a deadline or a grace
             // period: the pool's caller looks at those.
+            let outlook = self.engine.outlook(self.now);
             let poll = self.engine.poll(self.now);
+            self.check_outlook(outlook, &poll);
+            self.show_changes();
             match poll {
                 Poll::Start(job) => self.start(&job),
                 Poll::Done => return Asked::Over,
                 Poll::Wait(at, _) => {
                     assert!(
                         at > self.now,
-                        "a wait of no time keeps a thread spinning: {poll:?}"
+                        "«wake» a wait of no time keeps a thread spinning: {poll:?}"
                     );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Wait(at);
@@ -242,13 +268,27 @@ impl<W: World, S: Watch> Driver<W, S> {
                 Poll::Idle(_) => {
                     assert!(
                         self.engine.in_flight() > 0,
-                        "nobody would ever ask again: {poll:?}"
+                        "«end» nobody would ever ask again: {poll:?}"
                     );
                     self.watch.waited(self.now, &poll, self.free, &self.engine);
                     return Asked::Event;
                 }
             }
         }
+    }
+
+    /// A pool wakes a thread by the outlook: it must not be later than what a
+    /// poll finds.
+    fn check_outlook(&self, outlook: Outlook, poll: &Poll) {
+        let in_time = match (poll, outlook) {
+            (_, Outlook::Now) | (Poll::Idle(_) | Poll::Done, _) => true,
+            (Poll::Start(_), _) => false,
+            // Whoever waits for these ends looks at the alarm.
+            (Poll::Wait(at, _), _) if self.engine.alarm() == Some(*at) => true,
+            (Poll::Wait(at, _), Outlook::At(seen)) => seen <= *at,
+            (Poll::Wait(..), Outlook::Never) => false,
+        };
+        assert!(in_time, "«outlook» {outlook:?} is too late for {poll:?}");
     }
 
     fn start(&mut self, job: &Job) {
@@ -283,6 +323,7 @@ impl<W: World, S: Watch> Driver<W, S> {
         if stop.is_some_and(|at| at <= self.now) {
             self.stop_at = None;
             self.engine.stop(RunEnd::Stopped, self.now);
+            self.watch.stopped(self.now);
         } else if end == Some(next) {
             let Some(Reverse((_, id))) = self.ends.pop() else {
                 return;
@@ -310,6 +351,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             ending: ending.as_ref(),
         };
         self.watch.ended(self.now, &ended, &self.engine);
+        self.show_changes();
         if self.policy.jitter.is_zero() {
             self.free += 1;
         } else {
@@ -319,7 +361,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn wall_now(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(WALL_EPOCH_SECONDS) + (self.now - self.base)
+        UNIX_EPOCH + WALL_EPOCH + (self.now - self.base)
     }
 
     /// What a worker reports of an answer, and what it found in it.

@@ -5,17 +5,24 @@ use std::time::{Duration, Instant};
 
 use canter::crawler::{Ending, Engine, Job, JobId, Poll};
 use canter::frontier::{Candidate, Kind};
-use canter::{Admission, Request, Waiting, uri};
+use canter::ledger::Change;
+use canter::{Admission, Request, Stats, Waiting, uri};
 
 use super::Answer;
 
 /// What looks on.
 pub(crate) trait Watch {
+    fn begun(&mut self, _at: Instant) {}
     fn pushed(&mut self, _at: Instant, _candidate: &Candidate, _admission: Admission) {}
     fn started(&mut self, _at: Instant, _job: &Job, _request: &Request, _answer: &Answer) {}
     fn ended(&mut self, _at: Instant, _ended: &Ended<'_>, _engine: &Engine) {}
     /// The engine was asked and had nothing to start; `free` workers wait.
     fn waited(&mut self, _at: Instant, _poll: &Poll, _free: usize, _engine: &Engine) {}
+    /// The engine wrote something into its journal, if it keeps one.
+    fn changed(&mut self, _at: Instant, _change: &Change) {}
+    /// The stop handle was used.
+    fn stopped(&mut self, _at: Instant) {}
+    fn over(&mut self, _at: Instant, _stats: &Stats, _engine: &Engine) {}
 }
 
 /// A job that has ended, and what came of it.
