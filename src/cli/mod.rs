@@ -8,6 +8,7 @@
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `extract` | `canter extract`: kept bodies read again |
+//! | `init` | `canter init`: a configuration to begin with |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `progress_line`, `term`, `logger` | the progress line, the terminal, the log |
@@ -20,6 +21,7 @@ mod check;
 mod exit;
 mod extract;
 mod help;
+mod init;
 mod logger;
 mod metrics;
 mod pace;
@@ -67,7 +69,7 @@ fn dispatch(command: Command) -> Exit {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
         Command::Extract(args) => extract::extract(&args),
-        Command::Init(..) => Exit::Usage,
+        Command::Init(given, output) => init::init(given, output.as_deref()),
         Command::Report(given, output) => report::report(
             given.source().and_then(crate::config::Source::read),
             output.as_deref(),
