@@ -11,6 +11,7 @@
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
 //! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `metrics` | a run in numbers for Prometheus |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
 mod args;
@@ -20,6 +21,7 @@ mod exit;
 mod extract;
 mod help;
 mod logger;
+mod metrics;
 mod pace;
 mod progress;
 mod report;
@@ -34,6 +36,8 @@ mod term;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use args::Command;
 use exit::Exit;
@@ -73,8 +77,29 @@ fn dispatch(command: Command) -> Exit {
     }
 }
 
+/// Whether messages are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on every message is a JSON object.
+fn speak_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+fn speaks_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
 /// Writes lines to standard error, without whatever a terminal would obey.
 fn complain(text: &str) {
+    if speaks_json() {
+        for line in text.lines() {
+            // The program's name is the object's target.
+            let line = line.strip_prefix("canter: ").unwrap_or(line);
+            let object = logger::object(SystemTime::now(), "error", "canter", line, b"");
+            STDERR.print(&object);
+        }
+        return;
+    }
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {
         out.push_str(&sanitize(line));

@@ -334,6 +334,9 @@ pub struct OutputSettings {
     pub log: Option<OutputPath>,
     /// Where the totals of the run go.
     pub summary: Option<OutputPath>,
+    /// Where metrics for Prometheus go, in the text format, while a run goes on
+    /// and at its end.
+    pub metrics: Option<PathBuf>,
 }
 
 /// How records are written.

@@ -122,6 +122,8 @@ pub struct Engine {
     /// URLs that earlier runs were done with.
     pub(super) done_before: u64,
     pub(super) started: Option<Instant>,
+    /// When a request was last started.
+    pub(super) last_start: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
     /// Whether requests in flight have no time left after a stop.
@@ -160,6 +162,7 @@ impl Engine {
             counts: Stats::default(),
             done_before: 0,
             started: None,
+            last_start: None,
             deadline: None,
             stopped: None,
             abandoned: false,

@@ -161,6 +161,11 @@ impl Services {
             .unwrap_or_else(|payload| Err(panicked("the fetcher", payload)))
     }
 
+    /// How long a fetch may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// What the wall clock says.
     pub(crate) fn wall_now(&self) -> SystemTime {
         (self.wall_clock)()

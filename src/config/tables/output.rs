@@ -3,7 +3,7 @@
 use std::path::{Component, PathBuf};
 
 use super::Place;
-use crate::config::document::{Node, Table};
+use crate::config::document::{Node, Table, Value};
 use crate::config::problem::Origin;
 use crate::config::record::{PageField, PageFields};
 use crate::config::scalar::{self, plain, quoted, show_optional};
@@ -45,6 +45,11 @@ pub(in crate::config) fn output(
         Some(log) => side_output(&mut section, "summary", place, &[&path, log]),
         None => side_output(&mut section, "summary", place, &[&path]),
     };
+    let others: Vec<&OutputPath> = [Some(&path), log.as_ref(), summary.as_ref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    let metrics = metrics(&mut section, place, &others);
     section.finish();
     OutputSettings {
         path,
@@ -55,6 +60,7 @@ pub(in crate::config) fn output(
         bodies,
         log,
         summary,
+        metrics,
     }
 }
 
@@ -129,6 +135,28 @@ fn side_output(
         },
         |path| show_optional(path.as_ref(), show_output),
     )
+}
+
+/// The file of metrics. Whoever collects it knows it by one name, so the name
+/// does not change with the run.
+fn metrics(
+    section: &mut Section<'_>,
+    place: &Place<'_>,
+    others: &[&OutputPath],
+) -> Option<PathBuf> {
+    const KEY: &str = "metrics";
+    let braced = |value: &Value| matches!(value, Value::Text(text) if text.contains(['{', '}']));
+    if section.peek(KEY, braced) {
+        let origin = section.take(KEY).map_or(Origin::Default, |(at, _)| at);
+        section.fault(
+            KEY,
+            origin,
+            "must be one name, without {date} and {pass}".into(),
+        );
+        return None;
+    }
+    let path = side_output(section, KEY, place, others)?;
+    Some(path.pattern())
 }
 
 /// Whether the names lead to one file as far as they are written out.
