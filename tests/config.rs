@@ -183,6 +183,7 @@ jsonld = true
 bodies = "bodies"
 log = "log.jsonl"
 summary = "summary.json"
+metrics = "canter.prom"
 
 [state]
 dir = "state"
@@ -374,11 +375,6 @@ fn whatever_is_wrong_is_named_with_its_line_and_key_and_what_was_meant() {
                 "crawl.user_agent: unknown key",
                 "did you mean fetch.user_agent?",
             ],
-        ),
-        (
-            "[output]\nbodies = \"x/\"",
-            (4, 1),
-            &["output.bodies: unknown key"],
         ),
         (
             "[host]\nname = \"a.test\"",
