@@ -168,7 +168,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn show_changes(&mut self) {
-        if self.engine.changes() > 0 {
+        if self.engine.backlog() > 0 {
             for change in self.engine.take_changes() {
                 self.watch.changed(self.now, &change);
             }
@@ -206,7 +206,10 @@ impl<W: World, S: Watch> Driver<W, S> {
             };
             self.step(wake);
             self.events += 1;
-            assert!(self.events < self.max_events, "«end» the crawl does not end");
+            assert!(
+                self.events < self.max_events,
+                "«end» the crawl does not end"
+            );
         }
         // Answers that come after the end change nothing.
         let before = self.engine.stats(self.now);
