@@ -21,6 +21,8 @@ mod policy;
 pub mod politeness;
 mod request;
 pub mod robots;
+#[cfg(feature = "select")]
+pub mod select;
 pub mod sitemap;
 pub mod uri;
 

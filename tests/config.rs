@@ -154,6 +154,8 @@ name = "*.example.org"
 
 [robots]
 obey = false
+nofollow = false
+noindex = true
 
 [fetch]
 user_agent = "examplebot/1.0 (+https://example.com/bot)"

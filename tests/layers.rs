@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// The layers, lowest first. Modules of one layer do not know one another,
 /// but for the layers that [`MAY_KNOW_EACH_OTHER`] names.
-const LAYERS: [&[&str]; 10] = [
-    &["admission", "error", "outcome", "request", "policy"],
-    &["uri"],
-    &["robots", "charset", "html", "sitemap", "http"],
+const LAYERS: [&[&str]; 9] = [
+    &["admission", "error", "outcome", "request", "policy", "uri"],
+    &["robots", "charset", "html", "select", "sitemap", "http"],
     &["frontier", "politeness", "fetch"],
     &["extract"],
     &["handler"],
@@ -20,7 +19,7 @@ const LAYERS: [&[&str]; 10] = [
 ];
 
 /// Vocabulary, and the readers of formats: a sitemap has a charset.
-const MAY_KNOW_EACH_OTHER: [usize; 2] = [0, 2];
+const MAY_KNOW_EACH_OTHER: [usize; 2] = [0, 1];
 
 fn layer(module: &str) -> usize {
     LAYERS

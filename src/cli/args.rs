@@ -26,6 +26,12 @@ pub(super) enum Command {
     Robots(Given),
     /// `sitemap`, with `--json` or without.
     Sitemap(Given, bool),
+    /// `init`: the URL to ask, if any, and the file to write.
+    Init(Given, Option<PathBuf>),
+    /// `report`: of which crawl, and the file to write.
+    Report(Given, Option<PathBuf>),
+    /// `extract`.
+    Extract(ExtractArgs),
     /// The help of one command, or of all.
     Help(Option<&'static Spec>),
     /// The program's version.
@@ -76,6 +82,24 @@ pub(super) struct RunArgs {
     /// Say what would be done, and do nothing.
     pub(super) dry_run: bool,
     /// No progress line.
+    pub(super) quiet: bool,
+    /// How much is logged beyond warnings.
+    pub(super) verbose: u8,
+    /// Whether everything on standard error is JSON.
+    pub(super) json_logs: bool,
+    /// Where a page about the run goes.
+    pub(super) report: Option<PathBuf>,
+}
+
+/// What `extract` is told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ExtractArgs {
+    pub(super) given: Given,
+    /// The file for all items.
+    pub(super) output: Option<PathBuf>,
+    /// The folder for everything that the crawl wrote.
+    pub(super) into: Option<PathBuf>,
+    /// No line at the end.
     pub(super) quiet: bool,
     /// How much is logged beyond warnings.
     pub(super) verbose: u8,
@@ -200,6 +224,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     let fail = |error: lexopt::Error| UsageError::new(error.to_string(), see.clone());
     let mut args = RunArgs::default();
     let mut look = StatusArgs::default();
+    let (mut output, mut into) = (None, None);
     let mut words: Vec<OsString> = Vec::new();
     while let Some(arg) = parser.next().map_err(fail)? {
         let option: &'static Opt = match arg {
@@ -225,6 +250,16 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
         };
         if option.value.is_some() {
             let value = parser.value().map_err(fail)?;
+            let file = match (option.key, option.long) {
+                ("", "report") => Some(&mut args.report),
+                ("", "output") => Some(&mut output),
+                ("", "into") => Some(&mut into),
+                _ => None,
+            };
+            if let Some(file) = file {
+                *file = Some(PathBuf::from(value));
+                continue;
+            }
             let Ok(value) = value.into_string() else {
                 return Err(UsageError::new(
                     format!("the value of {} is not UTF-8", option.dashed),
@@ -239,6 +274,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
             "failed" => look.failed = true,
             "json" => look.json = true,
             "fresh" => args.fresh = true,
+            "json-logs" => args.json_logs = true,
             "dry-run" => args.dry_run = true,
             "quiet" => args.quiet = true,
             "verbose" => args.verbose = args.verbose.saturating_add(1),
@@ -253,7 +289,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
             args.given.urls.push(url);
         }
         let what = spec.wants();
-        if args.given.urls.is_empty() {
+        if args.given.urls.is_empty() && !spec.takes_none() {
             return Err(UsageError::new(
                 format!("`canter {}` needs {what}", spec.name),
                 see,
@@ -290,6 +326,15 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     Ok(match spec.name {
         "check" => Command::Check(args.given),
         "status" => Command::Status(args.given, look),
+        "init" => Command::Init(args.given, output),
+        "report" => Command::Report(args.given, output),
+        "extract" => Command::Extract(ExtractArgs {
+            given: args.given,
+            output,
+            into,
+            quiet: args.quiet,
+            verbose: args.verbose,
+        }),
         "robots" => Command::Robots(args.given),
         "sitemap" => Command::Sitemap(args.given, look.json),
         _ => Command::Run(args),
@@ -323,9 +368,11 @@ mod tests {
             dry_run: true,
             quiet: true,
             verbose: 2,
+            json_logs: true,
+            report: Some("r.html".into()),
         };
-        let args =
-            "run --deadline 10m c.toml --set=a.b=1=2 -qvv --max-requests -5 --fresh --dry-run";
+        let args = "run --deadline 10m c.toml --set=a.b=1=2 -qvv --max-requests -5 --fresh --report \
+             r.html --dry-run --json-logs";
         assert_eq!(run(&args.split(' ').collect::<Vec<_>>()), expected);
     }
 
@@ -384,6 +431,10 @@ mod tests {
             (
                 "check",
                 "`canter check` needs a configuration file; see `canter help check`",
+            ),
+            (
+                "init http://a.test/ http://b.test/",
+                "unexpected argument \"http://b.test/\"; `canter init` takes a URL",
             ),
             (
                 "crawl",

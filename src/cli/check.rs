@@ -313,6 +313,14 @@ fn notes(settings: &Settings, hosts: Option<&BTreeSet<String>>) -> Vec<String> {
         settings.output.path.is_stdout(),
         "on standard output",
     );
+    if let Some(metrics) = &settings.output.metrics
+        && metrics.extension().is_none_or(|end| end != "prom")
+    {
+        notes.push(
+            "output.metrics: the node exporter reads only files whose name ends in .prom"
+                .to_owned(),
+        );
+    }
     unmatched_hosts(settings, hosts, &mut notes);
     if !settings.robots.obey {
         notes.push("robots.txt is not obeyed (robots.obey)".to_owned());

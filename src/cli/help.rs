@@ -12,7 +12,8 @@ pub(super) struct Opt {
     pub(super) short: Option<char>,
     /// What its value is called; `None` for an option without one.
     pub(super) value: Option<&'static str>,
-    /// The key that the value is put into; empty for `--set`.
+    /// The key that the value is put into; empty for `--set`, and for a value
+    /// that is no setting.
     pub(super) key: &'static str,
     help: &'static str,
 }
@@ -33,6 +34,11 @@ impl Spec {
     /// Whether it takes several arguments.
     pub(super) fn takes_many(&self) -> bool {
         self.arguments.ends_with("...")
+    }
+
+    /// Whether it takes none as well.
+    pub(super) fn takes_none(&self) -> bool {
+        self.arguments.starts_with('[')
     }
 
     /// What it takes, in words.
@@ -115,6 +121,27 @@ const FRESH: &[Opt] = &[opt!("fresh"; "forget what earlier runs kept, and begin 
 const TALK: &[Opt] = &[
     opt!("quiet", 'q'; "no progress line; the summary at the end stays"),
     opt!("verbose", 'v'; "log what happens; twice for every detail"),
+    opt!("json-logs"; "log, errors and summary as JSON, an object a line"),
+];
+
+const PAGE: &[Opt] = &[opt!("report"; "FILE" -> "";
+    "write a page about the run to FILE at its end")];
+
+const REPORT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
+    "write the page to FILE, not to standard output")];
+
+const INIT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
+    "write to FILE, which must not be there yet")];
+
+const EXTRACT: &[Opt] = &[
+    opt!("output", 'o'; "FILE" -> "";
+        "write items to FILE, not to standard output; as CSV if it ends in .csv"),
+    opt!("into"; "FOLDER" -> "";
+        "write everything that the crawl wrote, under the same names, into FOLDER"),
+    opt!("set"; "KEY=VALUE" -> "";
+        "set any key, such as output.fields=[\"url\",\"text\"]; may be repeated"),
+    opt!("quiet", 'q'; "no line at the end"),
+    opt!("verbose", 'v'; "log what happens; twice for every detail"),
 ];
 
 const LOOK: &[Opt] = &[
@@ -133,7 +160,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "run the crawl that a configuration describes",
         more: "Records go where output.path says, everything else to standard error.\n\
                With [state] a run that was stopped goes on where it ended.",
-        groups: &[SETTINGS, FRESH, DRY_RUN, TALK, HELP],
+        groups: &[SETTINGS, FRESH, DRY_RUN, PAGE, TALK, HELP],
     },
     Spec {
         name: "crawl",
@@ -143,7 +170,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         more: "One line of JSON for each page. Nothing is kept between runs.\n\
                \"-\" reads further URLs from standard input, one a line. When nobody reads the\n\
                records any more (canter crawl URL | head), the crawl ends, with code 141.",
-        groups: &[CRAWL_SETTINGS, SETTINGS, DRY_RUN, TALK, HELP],
+        groups: &[CRAWL_SETTINGS, SETTINGS, DRY_RUN, PAGE, TALK, HELP],
     },
     Spec {
         name: "check",
@@ -155,6 +182,15 @@ pub(super) const COMMANDS: &[Spec] = &[
         groups: &[SETTINGS, HELP],
     },
     Spec {
+        name: "init",
+        arguments: "[URL]",
+        takes_urls: true,
+        about: "write a configuration to begin with",
+        more: "With a URL, the site is asked for its robots.txt and that page, politely, and\n\
+               what they say goes into the configuration. `canter check` accepts it as it is.",
+        groups: &[INIT, HELP],
+    },
+    Spec {
         name: "status",
         arguments: "CONFIG",
         takes_urls: false,
@@ -162,6 +198,25 @@ pub(super) const COMMANDS: &[Spec] = &[
         more: "Needs no lock: it can be asked while a run goes on, and tells what was true at\n\
                the last checkpoint.",
         groups: &[LOOK, HELP],
+    },
+    Spec {
+        name: "extract",
+        arguments: "CONFIG",
+        takes_urls: false,
+        about: "run the extraction again over saved bodies",
+        more: "Reads the pages that runs with output.bodies have kept, without the network and on\n\
+               every core (RAYON_NUM_THREADS sets how many), and writes the items that the\n\
+               configuration makes of them now, in the order of the crawl.",
+        groups: &[EXTRACT, HELP],
+    },
+    Spec {
+        name: "report",
+        arguments: "CONFIG",
+        takes_urls: false,
+        about: "write a page about the last run and the crawl",
+        more: "One HTML file that needs no other: plots of pace, answers, times, pauses and\n\
+               failures. Needs [state], and no lock: it can be asked while a run goes on.",
+        groups: &[REPORT, HELP],
     },
     Spec {
         name: "robots",

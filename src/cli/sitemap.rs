@@ -85,7 +85,7 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
         }
     };
     let mut queue = VecDeque::from([(url.clone(), 0)]);
-    let mut asked: HashSet<Url> = HashSet::from([uri::canonical(&url)]);
+    let mut found: HashSet<Url> = HashSet::from([uri::canonical(&url)]);
     let mut read: HashSet<Url> = HashSet::new();
     while let Some((url, depth)) = queue.pop_front() {
         let limited = |request: crate::Request| {
@@ -119,9 +119,9 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
             let Some(child) = uri::resolve(response.url(), &entry.loc) else {
                 return;
             };
-            if depth >= NESTING || asked.len() >= MAX_SITEMAPS {
+            if depth >= NESTING || found.len() >= MAX_SITEMAPS {
                 left_out += 1;
-            } else if asked.insert(uri::canonical(&child)) {
+            } else if found.insert(uri::canonical(&child)) {
                 queue.push_back((child, depth + 1));
             }
         };
@@ -207,7 +207,7 @@ impl<W: Write> Listing<W> {
         let mut said = if is_one {
             format!("{name}: {}, {} entries", summary.kind, summary.entries)
         } else {
-            format!("{name}")
+            name.to_owned()
         };
         if odd > 0 {
             said = format!("{said}, {odd} of them no URLs");

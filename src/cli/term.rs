@@ -34,7 +34,8 @@ pub(super) fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn is_obeyed(c: char) -> bool {
+/// Whether a terminal would obey it.
+pub(super) fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}'
             | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -52,6 +52,10 @@ pub enum PageField {
     FetchedAt,
     /// How long it took, in milliseconds.
     ElapsedMs,
+    /// What the body's first bytes look like: `html`, `pdf`, `zip` and so on;
+    /// `null` if nobody looked, since the declared type was not wanted. On
+    /// request.
+    SeenType,
     /// The visible text. On request.
     Text,
     /// The links themselves. On request.
@@ -59,11 +63,18 @@ pub enum PageField {
     /// The response's headers: each name in lower case with a list of values.
     /// On request.
     Headers,
+    /// A hash of the decoded body, as 16 hexadecimal digits. On request.
+    Hash,
+    /// Whether the body is another than on an earlier pass; `null` when there
+    /// was none. On request.
+    Changed,
+    /// The objects of the page's JSON-LD. On request.
+    JsonLd,
 }
 
 impl PageField {
     /// Every field, in the order of the default record, those on request last.
-    pub const ALL: [PageField; 18] = [
+    pub const ALL: [PageField; 22] = [
         PageField::Url,
         PageField::Requested,
         PageField::Redirects,
@@ -79,9 +90,13 @@ impl PageField {
         PageField::Links,
         PageField::FetchedAt,
         PageField::ElapsedMs,
+        PageField::SeenType,
         PageField::Text,
         PageField::LinksList,
         PageField::Headers,
+        PageField::Hash,
+        PageField::Changed,
+        PageField::JsonLd,
     ];
     /// How many of them a record has by default.
     const BY_DEFAULT: usize = 15;
@@ -105,9 +120,13 @@ impl PageField {
             PageField::Links => "links",
             PageField::FetchedAt => "fetched_at",
             PageField::ElapsedMs => "elapsed_ms",
+            PageField::SeenType => "seen_type",
             PageField::Text => "text",
             PageField::LinksList => "links_list",
             PageField::Headers => "headers",
+            PageField::Hash => "hash",
+            PageField::Changed => "changed",
+            PageField::JsonLd => "jsonld",
         }
     }
 }
@@ -175,10 +194,18 @@ pub struct PageRecord<'a> {
     pub fetched_at: SystemTime,
     /// How long it took.
     pub elapsed: Duration,
+    /// What the body looks like.
+    pub seen_type: Option<&'a str>,
     /// The visible text; only looked at when the field is chosen.
     pub text: Option<Cow<'a, str>>,
     /// The response's headers as they came.
     pub headers: &'a [(String, Vec<u8>)],
+    /// A hash of the decoded body; only looked at when the field is chosen.
+    pub hash: u64,
+    /// Whether the body is another than on an earlier pass.
+    pub changed: Option<bool>,
+    /// The objects of the page's JSON-LD, each as JSON on one line.
+    pub json_ld: &'a [String],
 }
 
 impl<'a> PageRecord<'a> {
@@ -201,8 +228,12 @@ impl<'a> PageRecord<'a> {
             links_list: &[],
             fetched_at: rfc3339::EPOCH,
             elapsed: Duration::ZERO,
+            seen_type: None,
             text: None,
             headers: &[],
+            hash: 0,
+            changed: None,
+            json_ld: &[],
         }
     }
 }
@@ -233,6 +264,13 @@ impl PageFields {
 
     pub(super) fn read_field(node: &Node) -> Result<PageField, Fault> {
         scalar::choice(node, &PageField::ALL.map(|field| (field.name(), field)))
+    }
+
+    /// Chooses one more field, if it is not chosen yet.
+    pub(super) fn add(&mut self, field: PageField) {
+        if !self.contains(field) {
+            self.0.push(field);
+        }
     }
 
     /// Appends the record as one line of JSON, its line end included. Nothing
@@ -293,9 +331,21 @@ fn write_field(field: PageField, page: &PageRecord<'_>, out: &mut Vec<u8>) {
             out.push(b'"');
         }
         PageField::ElapsedMs => number(page.elapsed.as_millis() as u64, out),
+        PageField::SeenType => optional(page.seen_type, out),
         PageField::Text => optional(page.text.as_deref(), out),
         PageField::LinksList => list(page.links_list, out, |link, out| string(link, out)),
         PageField::Headers => headers(page.headers, out),
+        PageField::Hash => {
+            write!(out, "\"{:016x}\"", page.hash).expect("a vector takes every byte");
+        }
+        PageField::Changed => out.extend_from_slice(match page.changed {
+            None => b"null",
+            Some(true) => b"true",
+            Some(false) => b"false",
+        }),
+        PageField::JsonLd => list(page.json_ld, out, |object, out| {
+            out.extend_from_slice(object.as_bytes());
+        }),
     }
 }
 
@@ -380,8 +430,12 @@ mod tests {
             links: 2,
             links_list: &["https://b.test/1", "https://b.test/2"],
             elapsed: Duration::from_micros(1_999),
+            seen_type: Some("html"),
             text: Some("some text".into()),
             headers: &headers,
+            hash: 0xa1,
+            changed: Some(true),
+            json_ld: &["{\"@type\":\"Lamp\"}".to_owned(), "{}".to_owned()],
             ..PageRecord::new(&url, 200)
         };
         let mut line = Vec::new();
@@ -407,9 +461,13 @@ mod tests {
             "links": 2,
             "fetched_at": "1970-01-01T00:00:00.000Z",
             "elapsed_ms": 1,
+            "seen_type": "html",
             "text": "some text",
             "links_list": ["https://b.test/1", "https://b.test/2"],
             "headers": {"content-type": ["text/html"], "set-cookie": ["a=1", "b=2"], "x": ["\u{fc}\n"]},
+            "hash": "00000000000000a1",
+            "changed": true,
+            "jsonld": [{"@type": "Lamp"}, {}],
         });
         assert_eq!(value, expected);
     }

@@ -123,6 +123,8 @@ pub struct Engine {
     /// URLs that earlier runs were done with.
     pub(super) done_before: u64,
     pub(super) started: Option<Instant>,
+    /// When a request was last started.
+    pub(super) last_start: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
     /// Whether requests in flight have no time left after a stop.
@@ -161,6 +163,7 @@ impl Engine {
             counts: Stats::default(),
             done_before: 0,
             started: None,
+            last_start: None,
             deadline: None,
             stopped: None,
             abandoned: false,
@@ -474,6 +477,7 @@ impl Engine {
             depth: homeless.entry.depth,
             page: None,
             records: Vec::new(),
+            beside: Vec::new(),
         })));
     }
 }

@@ -19,6 +19,12 @@ use crate::request::Request;
 const PATHS_NAMED: usize = 10;
 
 impl Engine {
+    /// Notes what the run begins with, for those who ask how it goes.
+    pub(super) fn note_beginning(&mut self, began_with: u64, pass: u64) {
+        self.counts.began_with = began_with;
+        self.counts.pass = pass;
+    }
+
     /// Whether the run is stopping.
     #[must_use]
     pub fn is_stopping(&self) -> bool {

@@ -10,7 +10,7 @@ use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};
 use crate::frontier::{Candidate, Extra, Kind};
-use crate::ledger::{Change, End, Ended};
+use crate::ledger::{BesideLine, Change, End, Ended, PageMemory, RecordLine};
 use crate::outcome::TagScope;
 use crate::policy::{MAX_DURATION, RetryAfterScope};
 use crate::politeness::{HostId, Weight};
@@ -54,6 +54,14 @@ struct Note {
     status: Option<u16>,
     to: Option<url::Url>,
     message: Option<String>,
+}
+
+/// What a request's end leaves in the ledger.
+#[derive(Default)]
+struct Left {
+    page: Option<Box<PageMemory>>,
+    records: Vec<RecordLine>,
+    beside: Vec<BesideLine>,
 }
 
 impl Engine {
@@ -118,7 +126,8 @@ impl Engine {
                 let tag = self.tag_of(&scope, flight.tag);
                 // A handler's durations are unchecked; no instant is beyond this.
                 let duration = duration.min(MAX_DURATION);
-                self.tag_pauses.pause(tag, now + duration);
+                let until = self.tag_pauses.pause(tag, now + duration);
+                self.schedule.hold_longer(tag, until);
                 let why = "the handler asked for a pause and another attempt";
                 self.try_again(flight, status, Some(duration), why, now)
             }
@@ -144,7 +153,8 @@ impl Engine {
         self.counts.succeeded += 1;
         self.counts.pages += u64::from(flight.entry.kind == Kind::Page);
         self.counts.unchanged += u64::from(done.unchanged);
-        self.counts.records += done.records.len() as u64;
+        let beside = done.beside.iter().filter(|line| line.counts);
+        self.counts.records += (done.records.len() + beside.count()) as u64;
         let end = if done.unchanged {
             End::Unchanged
         } else {
@@ -164,7 +174,12 @@ impl Engine {
             message: done.message,
             ..Note::default()
         };
-        self.journal_end(&flight, end, note, done.page, done.records);
+        let left = Left {
+            page: done.page,
+            records: done.records,
+            beside: done.beside,
+        };
+        self.journal_end(&flight, end, note, left);
         self.release(flight.origin);
         for link in done.links {
             let _ = self.push(link, now);
@@ -199,7 +214,7 @@ impl Engine {
             to: Some(target.url().clone()),
             ..Note::default()
         };
-        self.journal_end(&flight, End::Redirected, note, None, Vec::new());
+        self.journal_end(&flight, End::Redirected, note, Left::default());
         self.release(flight.origin);
         let _ = self.push(target, now);
         Ending::Ended(End::Redirected)
@@ -235,7 +250,8 @@ impl Engine {
             message: Some(error.to_string()),
             ..Note::default()
         };
-        self.journal_end(&flight, End::Failed(error.kind()), note, None, Vec::new());
+        let end = End::Failed(error.kind());
+        self.journal_end(&flight, end, note, Left::default());
         self.release(flight.origin);
         if weight == Weight::Bad
             && self
@@ -430,7 +446,20 @@ impl Engine {
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
+            // Nothing may be said to wait whose lane is gone.
+            if let Some(full) = self.full.get_mut(&host) {
+                full.retain(|lane| self.schedule.has_lane(*lane));
+                if full.is_empty() {
+                    self.full.remove(&host);
+                }
+            }
             self.place(host, now);
+        }
+        for homeless in &gone {
+            let aside = &mut self.origins.get_mut(homeless.origin).aside;
+            if !aside.is_empty() {
+                aside.retain(|lane| self.schedule.has_lane(*lane));
+            }
         }
     }
 
@@ -441,14 +470,7 @@ impl Engine {
         }
     }
 
-    fn journal_end(
-        &mut self,
-        flight: &Flight,
-        end: End,
-        note: Note,
-        page: Option<Box<crate::ledger::PageMemory>>,
-        records: Vec<crate::ledger::RecordLine>,
-    ) {
+    fn journal_end(&mut self, flight: &Flight, end: End, note: Note, left: Left) {
         if self.options.journal < Keeping::Ends {
             return;
         }
@@ -469,8 +491,9 @@ impl Engine {
                 _ => None,
             },
             depth: flight.entry.depth,
-            page,
-            records,
+            page: left.page,
+            records: left.records,
+            beside: left.beside,
         })));
     }
 }

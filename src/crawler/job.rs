@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::origins::OriginRules;
 use crate::error::Error;
 use crate::frontier::{Candidate, Entry, Kind};
-use crate::ledger::{PageMemory, RecordLine};
+use crate::ledger::{BesideLine, PageMemory, RecordLine};
 use crate::outcome::TagScope;
 use crate::request::{Request, Tag};
 
@@ -92,6 +92,8 @@ pub struct Done {
     pub links: Vec<Candidate>,
     /// Records, serialised.
     pub records: Vec<RecordLine>,
+    /// Lines for the outputs beside that of the records.
+    pub beside: Vec<BesideLine>,
     /// What to remember of the page.
     pub page: Option<Box<PageMemory>>,
     /// Whether the page is as it was on an earlier pass.

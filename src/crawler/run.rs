@@ -86,18 +86,23 @@ pub(super) fn run(
     let now = Instant::now();
     let seeds = seeds(plan)?;
     let mut books = Books::open(plan, &seeds)?;
-    let mut engine = match &mut books {
-        // What is left is in the state.
-        Some(books) if plan.keep.state_dir.is_some() => {
+    let mut engine = match (left.take(), &mut books) {
+        (earlier, Some(books)) if plan.keep.state_dir.is_some() => {
             let mut engine = new_engine(plan);
             engine.begin_run(now);
-            books.restore(&mut engine, plan, now)?;
+            books.restore(&mut engine, plan, earlier.as_ref(), now)?;
             engine
         }
-        _ => {
-            let left = left.take().filter(|engine| engine.pending() > 0);
-            let mut engine = left.unwrap_or_else(|| new_engine(plan));
+        (Some(mut earlier), _) if earlier.pending() > 0 => {
+            earlier.begin_run(now);
+            earlier
+        }
+        (earlier, _) => {
+            let mut engine = new_engine(plan);
             engine.begin_run(now);
+            if let Some(earlier) = &earlier {
+                engine.restore_pace_of(earlier);
+            }
             engine
         }
     };
@@ -110,6 +115,7 @@ pub(super) fn run(
         let _ = engine.push(seed, now);
     }
     let began_with = engine.pending();
+    engine.note_beginning(began_with, pass);
     info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
@@ -146,9 +152,7 @@ pub(super) fn run(
     let failed = keep_books(&pool, &mut books, scribe.as_mut());
     let mut engine = pool.take_engine();
     let now = Instant::now();
-    let mut stats = engine.end_run(now);
-    stats.began_with = began_with;
-    stats.pass = pass;
+    let stats = engine.end_run(now);
     warn_of_the_endless(&stats);
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();

@@ -18,7 +18,7 @@ use crate::extract::Context;
 use crate::fetch::Response;
 use crate::frontier::Kind;
 use crate::handler::{self, Ended};
-use crate::ledger::{End, PageMemory};
+use crate::ledger::{BesideLine, End, PageMemory};
 use crate::outcome::Outcome;
 use crate::request::{Purpose, Request};
 use crate::uri;
@@ -344,6 +344,16 @@ impl Run {
                 .records
                 .into_iter()
                 .map(crate::extract::Record::into_bytes)
+                .collect(),
+            beside: report
+                .effects
+                .beside
+                .into_iter()
+                .map(|beside| BesideLine {
+                    output: beside.output,
+                    line: beside.line.into_bytes(),
+                    counts: beside.counts,
+                })
                 .collect(),
             page,
             then,

@@ -250,6 +250,11 @@ impl Context {
         self.job.effects.borrow_mut().record(record);
     }
 
+    /// As [`emit`](Self::emit), for an output beside that of the records.
+    pub(crate) fn emit_beside(&self, output: usize, line: Record, counts: bool) {
+        self.job.effects.borrow_mut().beside(output, line, counts);
+    }
+
     pub(crate) fn effects(&self) -> &RefCell<Collector> {
         &self.job.effects
     }

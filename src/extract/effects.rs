@@ -16,13 +16,27 @@ pub struct Effects {
     pub links: Vec<Request>,
     /// Records to write.
     pub records: Vec<Record>,
+    /// Lines for outputs beside that of the records.
+    pub beside: Vec<Beside>,
+}
+
+/// A line for an output beside that of the records.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Beside {
+    /// The number of the output.
+    pub output: usize,
+    /// The line.
+    pub line: Record,
+    /// Whether it is counted as a record.
+    pub counts: bool,
 }
 
 impl Effects {
     /// Whether there is nothing to commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.links.is_empty() && self.records.is_empty()
+        self.links.is_empty() && self.records.is_empty() && self.beside.is_empty()
     }
 }
 
@@ -131,6 +145,15 @@ impl Collector {
     /// Takes a record.
     pub(crate) fn record(&mut self, record: Record) {
         self.effects.records.push(record);
+    }
+
+    /// Takes a line for an output beside that of the records.
+    pub(crate) fn beside(&mut self, output: usize, line: Record, counts: bool) {
+        self.effects.beside.push(Beside {
+            output,
+            line,
+            counts,
+        });
     }
 
     /// Everything that was taken.

@@ -10,7 +10,7 @@
 //! features are therefore not turned on here. Where another crate of the same
 //! program turns them on, ureq decodes such bodies before we see them.
 
-use std::io::Read;
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use ureq::http::header::{
@@ -27,7 +27,7 @@ use super::media::TypeSet;
 use super::wire::OUTPUT_SIZE;
 use super::{Fetch, Response, credentials};
 use crate::error::{Error, ErrorKind, Result};
-use crate::http::{MediaType, sniff};
+use crate::http::{MediaType, Sniffed, sniff};
 use crate::request::{BodyLimit, Method, Request};
 
 /// Room for what a line of a request's head has beside its longest part: the
@@ -212,18 +212,19 @@ impl HttpFetch {
                 Some(_) => Wanted::Yes,
                 None => self.wants(&parts.headers, !codings.is_empty()),
             };
-            let decoded = match wanted {
+            let read = match wanted {
                 // Dropped unread, which closes the connection: to drain a
                 // body that has no end would take for ever.
-                Wanted::No => None,
+                Wanted::No => Read::Nothing(None),
                 wanted => read_body(body, &codings, limit, wanted)?,
             };
-            response = match decoded {
-                Some(decoded) => response
+            response = match read {
+                Read::Body(decoded) => response
                     .with_body(decoded.body)
                     .with_truncated(decoded.truncated)
                     .with_undecoded(decoded.undecoded),
-                None => response.with_body_skipped(true),
+                Read::Nothing(None) => response.with_body_skipped(true),
+                Read::Nothing(Some(seen)) => response.with_body_skipped(true).with_seen(seen),
             };
         }
         let headers = parts.headers.iter();
@@ -284,13 +285,20 @@ impl Fetch for HttpFetch {
     }
 }
 
-/// Reads a body; `None` when it turns out not to be wanted.
+/// What was read of a body.
+enum Read {
+    Body(coding::Decoded),
+    /// It is not wanted; its first bytes looked like this.
+    Nothing(Option<Sniffed>),
+}
+
+/// Reads a body, or finds that it is not wanted.
 fn read_body(
     body: ureq::Body,
     codings: &[coding::Coding],
     limit: BodyLimit,
     wanted: Wanted,
-) -> Result<Option<coding::Decoded>> {
+) -> Result<Read> {
     let most = if codings.is_empty() {
         limit.bytes
     } else {
@@ -302,8 +310,9 @@ fn read_body(
     if wanted == Wanted::IfText {
         let start = (&mut reader).take(SNIFFED).read_to_end(&mut bytes);
         start.map_err(|error| error_of(error.into()))?;
-        if sniff(&bytes).is_binary() {
-            return Ok(None);
+        let seen = sniff(&bytes);
+        if seen.is_binary() {
+            return Ok(Read::Nothing(Some(seen)));
         }
     }
     if !limit.keep_start && announced.is_some_and(|length| length > most) {
@@ -321,7 +330,7 @@ fn read_body(
     if over {
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     }
-    decode(bytes, codings, over, limit).map(Some)
+    decode(bytes, codings, over, limit).map(Read::Body)
 }
 
 /// A request as it goes out, but for its body.

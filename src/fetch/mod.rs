@@ -39,6 +39,7 @@ use std::time::{Duration, Instant};
 use url::Url;
 
 use crate::error::Result;
+use crate::http::{self as web, Sniffed};
 use crate::request::Request;
 
 /// Turns a request into a response.
@@ -95,6 +96,7 @@ pub struct Response {
     truncated: bool,
     body_skipped: bool,
     undecoded: bool,
+    seen: Option<Sniffed>,
     elapsed: Duration,
 }
 
@@ -110,6 +112,7 @@ impl Response {
             truncated: false,
             body_skipped: false,
             undecoded: false,
+            seen: None,
             elapsed: Duration::ZERO,
         }
     }
@@ -153,6 +156,13 @@ impl Response {
     #[must_use]
     pub fn with_undecoded(mut self, undecoded: bool) -> Self {
         self.undecoded = undecoded;
+        self
+    }
+
+    /// Says what the first bytes of a body looked like that was then not read.
+    #[must_use]
+    pub fn with_seen(mut self, seen: Sniffed) -> Self {
+        self.seen = Some(seen);
         self
     }
 
@@ -237,6 +247,17 @@ impl Response {
     #[must_use]
     pub fn undecoded(&self) -> bool {
         self.undecoded
+    }
+
+    /// What the body's first bytes look like
+    /// ([`sniff`](crate::http::sniff)), whatever type is declared. `None` if
+    /// nobody looked.
+    #[must_use]
+    pub fn seen(&self) -> Option<Sniffed> {
+        if self.seen.is_some() || self.body_skipped {
+            return self.seen;
+        }
+        Some(web::sniff(&self.body))
     }
 
     /// How long the fetch took, from its start to the end of the body.

@@ -28,7 +28,8 @@ use crate::error::{Error, ErrorKind, Result};
 #[non_exhaustive]
 pub enum StatusPolicy {
     /// 408, 429 and 5xx are [`ErrorKind::Http`] and retried; any other 4xx is
-    /// [`ErrorKind::Rejected`]. So is a status that is not a final one of
+    /// [`ErrorKind::Rejected`]. So is 304 to a request without a condition,
+    /// which brings nothing to be called unchanged, and a status that is not a final one of
     /// HTTP: 1xx, and 600 to 999, which RFC 9110 section 15 would have read as
     /// 5xx, but whose users mean it as a refusal.
     #[default]
@@ -47,7 +48,9 @@ impl StatusPolicy {
     pub fn check(self, response: &Response, retry_after: Option<Duration>) -> Result<()> {
         let status = response.status();
         let kind = match (self, status) {
-            (StatusPolicy::Accept, _) | (StatusPolicy::Classify, 200..=399) => return Ok(()),
+            (StatusPolicy::Accept, _) | (StatusPolicy::Classify, 200..=303 | 305..=399) => {
+                return Ok(());
+            }
             (StatusPolicy::Classify, 408 | 429 | 500..=599) => ErrorKind::Http,
             (StatusPolicy::Classify, _) => ErrorKind::Rejected,
         };
@@ -64,6 +67,7 @@ impl StatusPolicy {
 
 fn meaning(status: u16) -> &'static str {
     match status {
+        304 => "the page is said to be unchanged, and nobody asked",
         401 => "authentication is asked for",
         403 => "access is forbidden",
         404 => "there is no such page",
@@ -100,13 +104,13 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_is_retried() {
-        for status in [200, 204, 206, 301, 304, 399] {
+        for status in [200, 204, 206, 301, 305, 399] {
             assert_eq!(judged(status), None, "{status}");
         }
         for status in [408, 429, 500, 502, 503, 504, 520, 599] {
             assert_eq!(judged(status), Some(ErrorKind::Http), "{status}");
         }
-        for status in [400, 401, 403, 404, 410, 418, 451, 499, 101, 600, 999] {
+        for status in [304, 400, 401, 403, 404, 410, 418, 451, 499, 101, 600, 999] {
             assert_eq!(judged(status), Some(ErrorKind::Rejected), "{status}");
         }
     }

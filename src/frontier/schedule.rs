@@ -172,6 +172,12 @@ impl Schedule {
             .expect("a lane that is referred to holds something")
     }
 
+    /// Whether there is a lane of that number.
+    #[must_use]
+    pub fn has_lane(&self, id: LaneId) -> bool {
+        matches!(self.lanes.get(id as usize), Some(Some(_)))
+    }
+
     fn lane_mut(&mut self, id: LaneId) -> &mut Lane {
         self.lanes[id as usize]
             .as_mut()
@@ -311,6 +317,21 @@ impl Schedule {
         self.set_aside(id);
         self.lane_mut(id).place = LanePlace::Held(until);
         self.held.insert((until, id));
+    }
+
+    /// Holds the lanes of a tag that are held back already until `until`, if
+    /// that is later. A scan over those that are held: few are.
+    pub fn hold_longer(&mut self, tag: TagId, until: Instant) {
+        let shorter = |(at, id): &&(Instant, LaneId)| *at < until && self.lane(*id).tag == tag;
+        let lanes: Vec<LaneId> = self
+            .held
+            .iter()
+            .filter(shorter)
+            .map(|(_, id)| *id)
+            .collect();
+        for id in lanes {
+            self.hold(id, until);
+        }
     }
 
     /// Takes a lane away from its host until it is [`put back`](Self::put_back).

@@ -96,6 +96,19 @@ pub struct Ended {
     pub page: Option<Box<PageMemory>>,
     /// The records of the attempt, in the order they were emitted.
     pub records: Vec<RecordLine>,
+    /// Its lines for the outputs beside that of the records.
+    pub beside: Vec<BesideLine>,
+}
+
+/// A line for one of the [outputs beside the records'](super::LedgerOptions::beside).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BesideLine {
+    /// Which of them, from 0.
+    pub output: usize,
+    /// The line.
+    pub line: RecordLine,
+    /// Whether it is counted as a record.
+    pub counts: bool,
 }
 
 /// How a URL ended.

@@ -99,8 +99,7 @@ fn write_model(
         settings: model.settings.clone(),
     };
     format::push_header(&mut sink.buffer, model.run, model.pass, &identity);
-    let [records, log] = &model.files;
-    format::push_files(&mut sink.buffer, records.as_ref(), log.as_ref());
+    format::push_files(&mut sink.buffer, &model.files);
     copy(old, length, model, &mut sink, now)?;
     format::push_at(&mut sink.buffer, now.seconds());
     for entry in model.table.entries() {
@@ -116,7 +115,7 @@ fn write_model(
     format::push_at(&mut sink.buffer, model.at);
     let mut checkpoint = Checkpoint {
         number: 0,
-        ..model.checkpoint
+        ..model.checkpoint.clone()
     };
     let crc = std::mem::replace(&mut sink.crc, start_crc(0));
     push_checkpoint(&mut sink.buffer, crc, &mut checkpoint);

@@ -25,7 +25,7 @@ use super::anchor::{Anchor, millis};
 use super::change::{Change, End, Ended, PageMemory, Queued};
 use super::json::{push_hash, push_hex, push_number, push_str};
 use super::options::{Identity, Totals};
-use super::output::Mark;
+use super::output::{Mark, Marks};
 use crate::admission::SkipReason;
 use crate::request::{Method, Purpose, Request};
 
@@ -377,22 +377,39 @@ fn push_seeds(buffer: &mut Vec<u8>, seeds: &[u64]) {
     }
 }
 
-pub(super) fn push_files(buffer: &mut Vec<u8>, records: Option<&Mark>, log: Option<&Mark>) {
+pub(super) fn push_files(buffer: &mut Vec<u8>, files: &Marks) {
     buffer.extend_from_slice(b"{\"files\":{");
-    let mut first = true;
-    for (key, mark) in [("records", records), ("log", log)] {
-        let Some(mark) = mark else { continue };
-        buffer.extend_from_slice(if first { b"\"" } else { b",\"" });
-        first = false;
+    let fixed = [("records", &files.records), ("log", &files.log)];
+    let mut between: &[u8] = b"\"";
+    for (key, mark) in fixed
+        .into_iter()
+        .filter_map(|(key, mark)| Some((key, mark.as_ref()?)))
+    {
+        buffer.extend_from_slice(between);
         buffer.extend_from_slice(key.as_bytes());
-        buffer.extend_from_slice(b"\":{\"path\":");
-        push_str(buffer, &mark.path);
-        if mark.part {
-            push_field(buffer, "part", 1);
-        }
-        buffer.push(b'}');
+        buffer.extend_from_slice(b"\":");
+        push_mark(buffer, mark);
+        between = b",\"";
     }
-    buffer.extend_from_slice(b"}}\n");
+    for (at, mark) in files.beside.iter().enumerate() {
+        buffer.extend_from_slice(if at == 0 { between } else { b"," });
+        buffer.extend_from_slice(if at == 0 { b"beside\":[" } else { b"" });
+        push_mark(buffer, mark);
+    }
+    buffer.extend_from_slice(if files.beside.is_empty() {
+        b"}}\n"
+    } else {
+        b"]}}\n"
+    });
+}
+
+fn push_mark(buffer: &mut Vec<u8>, mark: &Mark) {
+    buffer.extend_from_slice(b"{\"path\":");
+    push_str(buffer, &mark.path);
+    if mark.part {
+        push_field(buffer, "part", 1);
+    }
+    buffer.push(b'}');
 }
 
 pub(super) fn push_run(buffer: &mut Vec<u8>, run: u64) {
@@ -419,12 +436,12 @@ fn push_single(buffer: &mut Vec<u8>, key: &str, value: u64) {
 }
 
 /// What a checkpoint says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Checkpoint {
     /// Its number; the first of a file is 0, the next of any is one more.
     pub(super) number: u64,
-    /// Lengths of records and log.
-    pub(super) lengths: [u64; 2],
+    /// Lengths of records, log, and the outputs beside them.
+    pub(super) lengths: Vec<u64>,
     pub(super) totals: Totals,
     /// Checksum of its segment: the bytes from the checkpoint before to its
     /// own [`CRC_KEY`], after the checksum of the checkpoint before.
@@ -458,9 +475,12 @@ pub(super) fn push_checkpoint(
     push_number(buffer, checkpoint.number);
     push_key(buffer, "o");
     buffer.push(b'[');
-    push_number(buffer, checkpoint.lengths[0]);
-    buffer.push(b',');
-    push_number(buffer, checkpoint.lengths[1]);
+    for (at, length) in checkpoint.lengths.iter().enumerate() {
+        if at > 0 {
+            buffer.push(b',');
+        }
+        push_number(buffer, *length);
+    }
     buffer.push(b']');
     push_key(buffer, "t");
     buffer.push(b'[');

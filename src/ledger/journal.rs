@@ -14,7 +14,7 @@ use super::format::{self, Checkpoint, Writer, push_checkpoint, start_crc};
 use super::lock::{sync_folder, with_suffix};
 use super::model::Model;
 use super::options::{Identity, Totals};
-use super::output::Mark;
+use super::output::Marks;
 use crate::error::Result;
 
 /// The state file's name in its folder.
@@ -49,15 +49,15 @@ impl Journal {
     pub(super) fn create(
         dir: &Path,
         identity: &Identity,
-        marks: [Option<&Mark>; 2],
-        lengths: [u64; 2],
+        files: &Marks,
+        lengths: Vec<u64>,
         now: &Anchor,
     ) -> Result<(Journal, Option<PathBuf>)> {
         let path = dir.join(FILE);
         let refuse = |error: io::Error| Fault::from(error).state("cannot write the state", &path);
         let mut buffer = Vec::new();
         format::push_header(&mut buffer, 1, 1, identity);
-        format::push_files(&mut buffer, marks[0], marks[1]);
+        format::push_files(&mut buffer, files);
         format::push_at(&mut buffer, now.seconds());
         let mut checkpoint = Checkpoint {
             lengths,
@@ -111,7 +111,7 @@ impl Journal {
             dir,
             file,
             committed,
-            model.checkpoint,
+            model.checkpoint.clone(),
             model.history,
             later,
         ))
@@ -172,7 +172,7 @@ impl Journal {
     /// # Errors
     /// [`Fault::Io`]; the file is then cut back to its last checkpoint, and
     /// the journal must not be used any more.
-    pub(super) fn commit(&mut self, lengths: [u64; 2], totals: Totals) -> Result<()> {
+    pub(super) fn commit(&mut self, lengths: Vec<u64>, totals: Totals) -> Result<()> {
         let mut checkpoint = Checkpoint {
             number: self.checkpoint.number + 1,
             lengths,

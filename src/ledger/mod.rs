@@ -12,6 +12,7 @@ mod anchor;
 mod blocks;
 mod change;
 mod compact;
+mod csv;
 mod fault;
 mod format;
 mod journal;
@@ -35,9 +36,9 @@ mod whole;
 use std::path::{Path, PathBuf};
 
 pub use anchor::Anchor;
-pub use change::{Change, End, Ended, PageMemory, Queued, RecordLine};
+pub use change::{BesideLine, Change, End, Ended, PageMemory, Queued, RecordLine};
+pub use csv::CsvColumns;
 pub use fault::Fault;
-#[cfg(feature = "cli")]
 pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 pub use pages::{KnownPage, Pages};
@@ -47,7 +48,7 @@ pub use status::{FailedUrl, Status};
 use crate::error::{Error, ErrorKind, Result};
 use journal::{Journal, KEEP_BUFFER};
 use lock::Locked;
-use output::{Mark, Output};
+use output::{Marks, Output};
 
 /// Keeps what a crawl finds out: records, log, summary and state.
 ///
@@ -88,11 +89,14 @@ use output::{Mark, Output};
 pub struct Ledger {
     records: Option<Output>,
     log: Option<Output>,
+    beside: Vec<Output>,
+    /// The columns of each output that has some, in the order of the outputs.
+    csv: Vec<Option<CsvColumns>>,
     summary: Option<PathBuf>,
     sinks: Vec<Sink>,
     state: Option<State>,
-    record_lines: Vec<u8>,
-    log_lines: Vec<u8>,
+    /// Lines on their way to an output.
+    lines: Vec<u8>,
     closed: Option<Error>,
 }
 
@@ -222,6 +226,14 @@ impl Ledger {
         last: Last,
     ) -> Result<()> {
         self.write_outputs(changes)?;
+        if last != Last::No {
+            for output in outputs(&mut self.records, &mut self.log, &mut self.beside) {
+                output.write_header()?;
+            }
+            if self.state.is_some() {
+                self.sync_outputs()?;
+            }
+        }
         let lengths = self.lengths();
         let Some(state) = &mut self.state else {
             return Ok(());
@@ -243,22 +255,30 @@ impl Ledger {
     }
 
     fn write_outputs(&mut self, changes: &[Change]) -> Result<()> {
+        let lines = &mut self.lines;
         if let Some(records) = &mut self.records {
-            self.record_lines.clear();
+            let columns = self.csv[0].as_ref();
+            lines.clear();
             for record in records_of(changes) {
-                json::push_line(&mut self.record_lines, record);
+                push_record(lines, record, columns);
             }
-            records.write(&self.record_lines)?;
+            records.write(lines)?;
         }
         if let Some(log) = &mut self.log {
-            self.log_lines.clear();
-            log_line::push_log(&mut self.log_lines, changes);
-            log.write(&self.log_lines)?;
+            lines.clear();
+            log_line::push_log(lines, changes);
+            log.write(lines)?;
         }
-        for buffer in [&mut self.record_lines, &mut self.log_lines] {
-            buffer.clear();
-            buffer.shrink_to(KEEP_BUFFER);
+        for (at, output) in self.beside.iter_mut().enumerate() {
+            let columns = self.csv[at + 2].as_ref();
+            lines.clear();
+            for beside in beside_of(changes).filter(|beside| beside.output == at) {
+                push_record(lines, &beside.line, columns);
+            }
+            output.write(lines)?;
         }
+        lines.clear();
+        lines.shrink_to(KEEP_BUFFER);
         if self.state.is_some() {
             self.sync_outputs()?;
         }
@@ -271,25 +291,34 @@ impl Ledger {
     }
 
     fn sync_outputs(&mut self) -> Result<()> {
-        for output in self.records.iter_mut().chain(&mut self.log) {
+        for output in outputs(&mut self.records, &mut self.log, &mut self.beside) {
             output.sync()?;
         }
         Ok(())
     }
 
-    fn lengths(&self) -> [u64; 2] {
-        [&self.records, &self.log].map(|output| output.as_ref().map_or(0, Output::length))
+    fn lengths(&self) -> Vec<u64> {
+        let length = |output: &Option<Output>| output.as_ref().map_or(0, Output::length);
+        let fixed = [&self.records, &self.log].into_iter().map(length);
+        fixed
+            .chain(self.beside.iter().map(Output::length))
+            .collect()
     }
 
-    fn marks(&self, dir: &Path) -> [Option<Mark>; 2] {
-        [&self.records, &self.log].map(|output| output.as_ref().map(|output| output.mark(dir)))
+    fn marks(&self, dir: &Path) -> Marks {
+        let mark = |output: &Output| output.mark(dir);
+        Marks {
+            records: self.records.as_ref().map(mark),
+            log: self.log.as_ref().map(mark),
+            beside: self.beside.iter().map(mark).collect(),
+        }
     }
 
     /// Puts files that replace others into their places, after the state has
     /// said that they are whole.
     fn put_into_place(&mut self, totals: Totals) -> Result<()> {
         let mut moved = false;
-        for output in self.records.iter_mut().chain(&mut self.log) {
+        for output in outputs(&mut self.records, &mut self.log, &mut self.beside) {
             moved |= output.is_part();
             output.put_into_place()?;
         }
@@ -300,10 +329,10 @@ impl Ledger {
         let Some(dir) = self.state.as_ref().map(|state| state.dir.clone()) else {
             return Ok(());
         };
-        let [records, log] = self.marks(&dir);
+        let files = self.marks(&dir);
         if let Some(state) = &mut self.state {
             let mut line = Vec::new();
-            format::push_files(&mut line, records.as_ref(), log.as_ref());
+            format::push_files(&mut line, &files);
             state.journal.push(&line);
             state.journal.commit(lengths, state.before + totals)?;
         }
@@ -316,7 +345,7 @@ impl Ledger {
         if self.state.is_some() {
             return;
         }
-        for output in self.records.iter().chain(&self.log) {
+        for output in self.records.iter().chain(&self.log).chain(&self.beside) {
             if output.is_part() {
                 log::warn!(
                     "the crawl is not complete: {} stays as it was, the new lines are in {}",
@@ -326,6 +355,29 @@ impl Ledger {
             }
         }
     }
+}
+
+/// Every output there is.
+fn outputs<'a>(
+    records: &'a mut Option<Output>,
+    log: &'a mut Option<Output>,
+    beside: &'a mut [Output],
+) -> impl Iterator<Item = &'a mut Output> {
+    records.iter_mut().chain(log).chain(beside)
+}
+
+fn push_record(lines: &mut Vec<u8>, record: &[u8], columns: Option<&CsvColumns>) {
+    match columns {
+        None => json::push_line(lines, record),
+        Some(columns) => columns.push_row(lines, record),
+    }
+}
+
+fn beside_of(changes: &[Change]) -> impl Iterator<Item = &BesideLine> {
+    changes.iter().flat_map(|change| match change {
+        Change::Ended(ended) => ended.beside.as_slice(),
+        _ => &[],
+    })
 }
 
 fn records_of(changes: &[Change]) -> impl Iterator<Item = &RecordLine> {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::anchor::Anchor;
 use super::change::End;
 use super::format::Checkpoint;
-use super::output::Mark;
+use super::output::Marks;
 use super::pages::{Shelf, stamp};
 use super::parse::{Event, Memory, Rare};
 use super::table::{ENDED, REJUDGE, REQUEST, SEED, Standing, Table};
@@ -82,7 +82,7 @@ pub(super) struct Model {
     pub(super) label: String,
     pub(super) settings: String,
     pub(super) seeds: HashSet<u64>,
-    pub(super) files: [Option<Mark>; 2],
+    pub(super) files: Marks,
     pub(super) run: u64,
     pub(super) pass: u64,
     pub(super) finished: bool,

@@ -1,7 +1,7 @@
 //! Opening a ledger. Keeps: locks first, then checks, then changes; whoever is
 //! refused has changed nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::journal::{FILE, Journal};
 use super::lock::{Locked, folder_of, lock_folder, make_folder, relative, with_suffix};
 use super::model::Model;
 use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec};
-use super::output::{Mark, Output, fill_in, is_standard_output};
+use super::output::{Mark, Marks, Output, fill_in, is_standard_output};
 use super::plan::{Known, Plan, trim};
 use super::replay::replay;
 use super::restored::{Beginning, Restored};
@@ -20,38 +20,54 @@ use super::table::SEED;
 use super::{Ledger, State, format, parse};
 use crate::error::{Error, Result};
 
-/// What the outputs are called in messages, records first.
-const NAMES: [&str; 2] = ["records", "log"];
+/// What an output is called in messages.
+fn name(at: usize) -> &'static str {
+    match at {
+        RECORDS => "records",
+        LOG => "log",
+        _ => "output",
+    }
+}
+
+/// Places in the lists of outputs; those beside the records follow.
+const RECORDS: usize = 0;
+const LOG: usize = 1;
 
 pub(super) fn open(options: LedgerOptions) -> Result<(Ledger, Restored)> {
     let LedgerOptions {
         records,
+        beside,
         log,
         summary,
         state,
         sinks,
         now,
     } = options;
+    let mut specs = vec![records, log];
+    specs.extend(beside.into_iter().map(Some));
     let wanted = Wanted {
-        specs: [records, log],
+        specs,
         summary,
         now,
     };
-    let ledger = |summary, [records, log]: [Option<Output>; 2], state| Ledger {
-        records,
-        log,
+    let columns = |at: usize| wanted.specs[at].as_ref()?.csv.clone();
+    let csv: Vec<_> = (0..wanted.specs.len()).map(columns).collect();
+    let ledger = |summary, mut outputs: Vec<Option<Output>>, state| Ledger {
+        beside: outputs.drain(LOG + 1..).flatten().collect(),
+        log: outputs.pop().flatten(),
+        records: outputs.pop().flatten(),
+        csv,
         summary,
         sinks,
         state,
-        record_lines: Vec::new(),
-        log_lines: Vec::new(),
+        lines: Vec::new(),
         closed: None,
     };
     match state {
         None => {
             let mut restored = Restored::nothing(now);
             let targets = wanted.targets(1)?;
-            let plans = wanted.plans(targets, [None, None], &mut restored.notes)?;
+            let plans = wanted.plans(targets, &[], &mut restored.notes)?;
             let outputs = carry_out(plans)?;
             log_notes(&restored.notes);
             Ok((ledger(wanted.summary, outputs, None), restored))
@@ -73,29 +89,38 @@ fn log_notes(notes: &[String]) {
 
 /// What is to be kept besides the state.
 struct Wanted {
-    specs: [Option<OutputSpec>; 2],
+    /// Records, log, and what is beside them.
+    specs: Vec<Option<OutputSpec>>,
     summary: Option<PathBuf>,
     now: Anchor,
 }
 
 impl Wanted {
     /// The files to write, names filled in.
-    fn targets(&self, pass: u64) -> Result<[Option<PathBuf>; 2]> {
+    fn targets(&self, pass: u64) -> Result<Vec<Option<PathBuf>>> {
         let day = date(self.now.wall);
-        let targets = [0, 1].map(|at| {
-            let spec: &Option<OutputSpec> = &self.specs[at];
-            spec.as_ref().map(|spec| fill_in(&spec.path, &day, pass))
-        });
-        if let [Some(records), Some(log)] = &targets
-            && (records == log
-                || !is_standard_output(records)
-                    && !is_standard_output(log)
-                    && relative(Path::new("/"), records) == relative(Path::new("/"), log))
-        {
-            return Err(Error::invalid(format!(
-                "records and log are the same file: {}",
-                records.display()
-            )));
+        let fill = |spec: &OutputSpec| fill_in(&spec.path, &day, pass);
+        let targets: Vec<_> = self.specs.iter().map(|s| s.as_ref().map(fill)).collect();
+        let mut taken = HashMap::new();
+        for (at, target) in targets.iter().enumerate() {
+            let Some(target) = target else { continue };
+            let place = if is_standard_output(target) {
+                target.clone()
+            } else {
+                relative(Path::new("/"), target)
+            };
+            if let Some(other) = taken.insert(place, at) {
+                return Err(Error::invalid(format!(
+                    "{} and {} are the same file: {}",
+                    name(other),
+                    if name(at) == name(other) {
+                        "another"
+                    } else {
+                        name(at)
+                    },
+                    target.display()
+                )));
+            }
         }
         Ok(targets)
     }
@@ -103,21 +128,20 @@ impl Wanted {
     /// Checks everything that is to be written.
     fn plans(
         &self,
-        targets: [Option<PathBuf>; 2],
-        known: [Option<Known>; 2],
+        targets: Vec<Option<PathBuf>>,
+        known: &[Option<Known>],
         notes: &mut Vec<String>,
-    ) -> Result<[Option<Plan>; 2]> {
-        let mut plans = [None, None];
+    ) -> Result<Vec<Option<Plan>>> {
+        let mut plans = Vec::with_capacity(targets.len());
         for (at, target) in targets.into_iter().enumerate() {
+            let mut planned = None;
             if let (Some(target), Some(spec)) = (target, &self.specs[at]) {
-                let mut plan = Plan::new(target, spec.existing, known[at])?;
-                notes.extend(
-                    plan.note
-                        .take()
-                        .map(|note| format!("{}: {note}", NAMES[at])),
-                );
-                plans[at] = Some(plan);
+                let mut plan = Plan::new(target, spec, known.get(at).copied().flatten())?;
+                let note = plan.note.take();
+                notes.extend(note.map(|note| format!("{}: {note}", name(at))));
+                planned = Some(plan);
             }
+            plans.push(planned);
         }
         if let Some(path) = &self.summary {
             check_summary(path)
@@ -138,15 +162,12 @@ fn check_summary(path: &Path) -> io::Result<()> {
     fs::remove_file(&trial)
 }
 
-fn carry_out(plans: [Option<Plan>; 2]) -> Result<[Option<Output>; 2]> {
-    let [records, log] = plans;
-    Ok([
-        records.map(Plan::carry_out).transpose()?,
-        log.map(Plan::carry_out).transpose()?,
-    ])
+fn carry_out(plans: Vec<Option<Plan>>) -> Result<Vec<Option<Output>>> {
+    let carry_out = |plan: Option<Plan>| plan.map(Plan::carry_out).transpose();
+    plans.into_iter().map(carry_out).collect()
 }
 
-type Opened = ([Option<Output>; 2], State, Restored);
+type Opened = (Vec<Option<Output>>, State, Restored);
 
 fn open_state(wanted: &Wanted, spec: StateSpec, lock: Locked) -> Result<Opened> {
     let path = spec.dir.join(FILE);
@@ -170,13 +191,12 @@ fn begin(wanted: &Wanted, spec: StateSpec, lock: Locked) -> Result<Opened> {
     let now = wanted.now;
     let mut restored = Restored::nothing(now);
     let targets = wanted.targets(restored.pass)?;
-    let plans = wanted.plans(targets, [None, None], &mut restored.notes)?;
+    let plans = wanted.plans(targets, &[], &mut restored.notes)?;
     let outputs = carry_out(plans)?;
-    let marks = marks(&outputs, &spec.dir);
     let (journal, aside) = Journal::create(
         &spec.dir,
         &spec.identity,
-        [marks[0].as_ref(), marks[1].as_ref()],
+        &marks(&outputs, &spec.dir),
         lengths(&outputs),
         &now,
     )?;
@@ -195,12 +215,18 @@ fn begin(wanted: &Wanted, spec: StateSpec, lock: Locked) -> Result<Opened> {
     Ok((outputs, state, restored))
 }
 
-fn marks(outputs: &[Option<Output>; 2], dir: &Path) -> [Option<Mark>; 2] {
-    [&outputs[0], &outputs[1]].map(|output| output.as_ref().map(|output| output.mark(dir)))
+fn marks(outputs: &[Option<Output>], dir: &Path) -> Marks {
+    let mark = |output: &Option<Output>| output.as_ref().map(|output| output.mark(dir));
+    Marks {
+        records: mark(&outputs[RECORDS]),
+        log: mark(&outputs[LOG]),
+        beside: outputs[LOG + 1..].iter().filter_map(mark).collect(),
+    }
 }
 
-fn lengths(outputs: &[Option<Output>; 2]) -> [u64; 2] {
-    [&outputs[0], &outputs[1]].map(|output| output.as_ref().map_or(0, Output::length))
+fn lengths(outputs: &[Option<Output>]) -> Vec<u64> {
+    let length = |output: &Option<Output>| output.as_ref().map_or(0, Output::length);
+    outputs.iter().map(length).collect()
 }
 
 /// Goes on with a state.
@@ -225,36 +251,35 @@ fn resume(wanted: &Wanted, spec: StateSpec, lock: Locked, file: File) -> Result<
         settings_changed: model.settings != spec.identity.settings,
     };
     let mut journal = None;
-    if model.finished && model.files.iter().flatten().any(|mark| mark.part) {
+    if model.finished && model.files.each().any(|(_, mark)| mark.part) {
         journal = Some(complete_replacement(dir, committed, &mut model)?);
     }
 
-    let lengths_before = model.checkpoint.lengths;
+    let lengths_before = model.checkpoint.lengths.clone();
     let files_before = model.files.clone();
     let lines = opening_lines(&mut model, &spec, beginning, &now, &mut notes)?;
     let targets = wanted.targets(model.pass)?;
-    let mut known = [None, None];
+    let mut known = vec![None; targets.len()];
     let mut left = Vec::new();
-    for at in 0..targets.len() {
-        let Some(mark) = &files_before[at] else {
-            continue;
-        };
-        let length = lengths_before[at];
-        let same = targets[at]
-            .as_ref()
-            .is_some_and(|target| Mark::new(dir, target, false).path == mark.path);
-        if same {
+    for (before, mark) in files_before.each() {
+        let length = lengths_before.get(before).copied().unwrap_or(0);
+        // A file is known by its name, whatever it is used for now.
+        let now = targets.iter().position(|target| {
+            let target = target.as_ref();
+            target.is_some_and(|target| Mark::new(dir, target, false).path == mark.path)
+        });
+        if let Some(at) = now {
             known[at] = Some(Known {
                 length,
                 part: mark.part,
                 next_pass: beginning.new_pass,
-                spare: at == 1,
+                spare: at == LOG,
             });
         } else if !beginning.new_pass && mark.path != "-" {
             left.push((mark.file(dir), length));
         }
     }
-    let plans = wanted.plans(targets, known, &mut notes)?;
+    let plans = wanted.plans(targets, &known, &mut notes)?;
 
     // Everything has been checked: from here on, things are changed.
     let mut journal = match journal {
@@ -270,7 +295,7 @@ fn resume(wanted: &Wanted, spec: StateSpec, lock: Locked, file: File) -> Result<
     if marks != files_before || lengths != lengths_before {
         // The state must name the files before anything is written to them.
         let mut line = Vec::new();
-        format::push_files(&mut line, marks[0].as_ref(), marks[1].as_ref());
+        format::push_files(&mut line, &marks);
         journal.push(&line);
         journal.commit(lengths, journal.totals())?;
     }
@@ -292,17 +317,16 @@ fn resume(wanted: &Wanted, spec: StateSpec, lock: Locked, file: File) -> Result<
 /// files of the finished pass into their places, and says so before any other
 /// file can stand where they stood.
 fn complete_replacement(dir: &Path, committed: u64, model: &mut Model) -> Result<Journal> {
-    for mark in model.files.iter_mut().flatten() {
+    for mark in model.files.each_mut() {
         let path = mark.file(dir);
         mark.put_into_place(dir)
             .map_err(|error| Fault::from(error).output("cannot put into place", &path))?;
     }
     let mut journal = Journal::resume(dir, committed, model)?;
-    let [records, log] = &model.files;
     let mut line = Vec::new();
-    format::push_files(&mut line, records.as_ref(), log.as_ref());
+    format::push_files(&mut line, &model.files);
     journal.push(&line);
-    journal.commit(model.checkpoint.lengths, journal.totals())?;
+    journal.commit(model.checkpoint.lengths.clone(), journal.totals())?;
     Ok(journal)
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::anchor::Anchor;
 use super::change::RecordLine;
+use super::csv::CsvColumns;
 use crate::error::Result;
 
 /// Takes records besides the output file.
@@ -33,7 +34,7 @@ pub enum Existing {
     Refuse,
 }
 
-/// A file of JSON Lines to write.
+/// A file of records to write: JSON Lines, or rows of values.
 #[derive(Debug, Clone)]
 pub struct OutputSpec {
     /// The file; `-` is standard output. `{date}` (the UTC day on which the run
@@ -41,6 +42,8 @@ pub struct OutputSpec {
     pub path: PathBuf,
     /// What to do with a file that is there.
     pub existing: Existing,
+    /// The columns of a file of comma-separated values; `None` for JSON Lines.
+    pub csv: Option<CsvColumns>,
 }
 
 impl OutputSpec {
@@ -50,7 +53,15 @@ impl OutputSpec {
         OutputSpec {
             path: path.into(),
             existing: Existing::Append,
+            csv: None,
         }
+    }
+
+    /// Writes comma-separated values rather than JSON Lines.
+    #[must_use]
+    pub fn with_csv(mut self, columns: CsvColumns) -> Self {
+        self.csv = Some(columns);
+        self
     }
 
     /// Says what to do with a file that is there.
@@ -120,6 +131,10 @@ impl StateSpec {
 pub struct LedgerOptions {
     /// The records.
     pub records: Option<OutputSpec>,
+    /// Files for lines that are no records of `records`, each line with the
+    /// number of its file ([`BesideLine`](super::BesideLine)). They commit
+    /// together with it.
+    pub beside: Vec<OutputSpec>,
     /// One line for each URL that ended.
     pub log: Option<OutputSpec>,
     /// The totals of the run, written at its end.
@@ -138,6 +153,7 @@ impl LedgerOptions {
     pub fn new(now: Anchor) -> Self {
         LedgerOptions {
             records: None,
+            beside: Vec::new(),
             log: None,
             summary: None,
             state: None,
@@ -151,6 +167,7 @@ impl fmt::Debug for LedgerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LedgerOptions")
             .field("records", &self.records)
+            .field("beside", &self.beside)
             .field("log", &self.log)
             .field("summary", &self.summary)
             .field("state", &self.state)

@@ -1,6 +1,6 @@
-//! [`Output`]: a file of JSON Lines that is only ever appended to. Keeps: it
-//! ends with a whole line after every write, also after one that failed, and
-//! no two runs write one file.
+//! [`Output`]: a file of lines that is only ever appended to. Keeps: it ends
+//! with a whole line after every write, also after one that failed; one that
+//! has a header has it once and first; and no two runs write one file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -56,6 +56,30 @@ impl Mark {
     }
 }
 
+/// The files that a state knows. Their lengths stand in its checkpoints, in
+/// the order of [`Marks::each`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub(super) records: Option<Mark>,
+    pub(super) log: Option<Mark>,
+    pub(super) beside: Vec<Mark>,
+}
+
+impl Marks {
+    /// The files there are, each with the place of its length.
+    pub(super) fn each(&self) -> impl Iterator<Item = (usize, &Mark)> {
+        let fixed = [&self.records, &self.log].into_iter().map(Option::as_ref);
+        let beside = self.beside.iter().map(Some);
+        let all = fixed.chain(beside).enumerate();
+        all.filter_map(|(at, mark)| Some((at, mark?)))
+    }
+
+    pub(super) fn each_mut(&mut self) -> impl Iterator<Item = &mut Mark> {
+        let fixed = self.records.iter_mut().chain(&mut self.log);
+        fixed.chain(&mut self.beside)
+    }
+}
+
 pub(super) fn is_standard_output(path: &Path) -> bool {
     path == Path::new(STANDARD_OUTPUT)
 }
@@ -92,6 +116,8 @@ pub(super) struct Output {
     part: bool,
     length: u64,
     synced: u64,
+    /// What stands before the first line; empty for nothing.
+    header: Vec<u8>,
     /// The file that is to be replaced, locked.
     _replaced: Option<Locked>,
 }
@@ -113,6 +139,7 @@ impl Output {
             part: false,
             length,
             synced: length,
+            header: Vec::new(),
             _replaced: None,
         }
     }
@@ -162,6 +189,25 @@ impl Output {
         })
     }
 
+    /// Puts a line of its own before the first one.
+    pub(super) fn with_header(mut self, header: Vec<u8>) -> Self {
+        self.header = header;
+        self
+    }
+
+    /// Writes the header if there is nothing yet, so that a file without lines
+    /// still says what would be in it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn write_header(&mut self) -> Result<()> {
+        if self.length > 0 {
+            return Ok(());
+        }
+        let header = std::mem::take(&mut self.header);
+        self.write(&header)
+    }
+
     /// Bytes of whole lines; 0 for what is no file.
     pub(super) fn length(&self) -> u64 {
         match self.kind {
@@ -199,6 +245,11 @@ impl Output {
     pub(super) fn write(&mut self, lines: &[u8]) -> Result<()> {
         if lines.is_empty() {
             return Ok(());
+        }
+        if self.length == 0 && !self.header.is_empty() {
+            let mut first = std::mem::take(&mut self.header);
+            first.extend_from_slice(lines);
+            return self.write(&first);
         }
         let written = match &mut self.kind {
             Kind::File(file) => {

@@ -12,7 +12,7 @@ use super::change::End;
 use super::format::{CHECKPOINT_KEY, CRC_END, CRC_KEY, Checkpoint};
 use super::json::{read_hash, read_hex};
 use super::options::Totals;
-use super::output::Mark;
+use super::output::{Mark, Marks};
 use super::pages::pack;
 use super::whole;
 use crate::admission::SkipReason;
@@ -69,7 +69,7 @@ pub(super) enum Rare {
         rejudge: bool,
     },
     Seeds(Vec<u64>),
-    Files([Option<Mark>; 2]),
+    Files(Marks),
     Run(u64),
     Pass {
         pass: u64,
@@ -192,6 +192,7 @@ struct RareLine {
 struct FilesLine {
     records: Option<FileLine>,
     log: Option<FileLine>,
+    beside: Vec<FileLine>,
 }
 
 #[derive(Deserialize)]
@@ -201,10 +202,19 @@ struct FileLine {
     part: u8,
 }
 
+impl FileLine {
+    fn mark(self) -> Mark {
+        Mark {
+            path: self.path,
+            part: self.part != 0,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct CheckpointLine {
     c: u64,
-    o: [u64; 2],
+    o: Vec<u64>,
     t: [u64; 5],
     crc: String,
 }
@@ -315,12 +325,11 @@ fn rare(name: &[u8], line: RareLine) -> Result<Rare, String> {
             rejudge: line.rejudge != 0,
         },
         b"seeds" => Rare::Seeds(line.seeds.iter().map(|seed| seed.0).collect()),
-        b"files" => Rare::Files([line.files.records, line.files.log].map(|file| {
-            file.map(|file| Mark {
-                path: file.path,
-                part: file.part != 0,
-            })
-        })),
+        b"files" => Rare::Files(Marks {
+            records: line.files.records.map(FileLine::mark),
+            log: line.files.log.map(FileLine::mark),
+            beside: line.files.beside.into_iter().map(FileLine::mark).collect(),
+        }),
         b"run" => Rare::Run(line.run),
         b"pass" => Rare::Pass {
             pass: line.pass,

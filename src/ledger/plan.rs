@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 
+use super::csv::CsvColumns;
 use super::fault::Fault;
 use super::lock::{self, Locked, open_locked};
-use super::options::Existing;
+use super::options::{Existing, OutputSpec};
 use super::output::{Output, is_standard_output, part_of};
 use crate::error::{Error, Result};
 
@@ -42,6 +43,8 @@ pub(super) struct Plan {
     target: PathBuf,
     part: bool,
     replaced: Option<Locked>,
+    /// The first line of a file that has one.
+    header: Vec<u8>,
     /// What people should know about it.
     pub(super) note: Option<String>,
 }
@@ -53,12 +56,14 @@ impl Plan {
     /// [`Fault::OutputLost`] when the state knows of bytes that are not
     /// there, [`Fault::Held`], [`Fault::Io`], or one of kind
     /// [`Invalid`](crate::ErrorKind::Invalid) when `existing` refuses the file.
-    pub(super) fn new(target: PathBuf, existing: Existing, known: Option<Known>) -> Result<Plan> {
+    pub(super) fn new(target: PathBuf, spec: &OutputSpec, known: Option<Known>) -> Result<Plan> {
+        let existing = spec.existing;
         let mut plan = Plan {
             step: Step::Create,
             target,
             part: false,
             replaced: None,
+            header: spec.csv.as_ref().map_or_else(Vec::new, CsvColumns::header),
             note: None,
         };
         if is_standard_output(&plan.target) {
@@ -109,6 +114,7 @@ impl Plan {
                 if length >= known.length
                     && ends_line(&mut file, known.length).map_err(|e| self.error(e.into()))?
                 {
+                    self.check_header(&mut file, known.length)?;
                     if length > known.length {
                         self.note = Some(format!(
                             "{}: cut off {} bytes that were not committed",
@@ -167,7 +173,13 @@ impl Plan {
         }
         match existing {
             Existing::Append => {
-                self.step = match tail(&mut *file, length).map_err(|error| io(self, error))? {
+                self.check_header(&mut file, length)?;
+                let tail = if self.header.is_empty() {
+                    tail(&mut *file, length)
+                } else {
+                    csv_tail(&mut *file, length)
+                };
+                self.step = match tail.map_err(|error| io(self, error))? {
                     Tail::Whole => Step::GoOn(file, length),
                     Tail::NoEnd => Step::EndLine(file, length),
                     Tail::Torn(whole) => {
@@ -204,6 +216,27 @@ impl Plan {
         Ok(())
     }
 
+    /// Refuses a file whose first line is another header than the one that
+    /// would stand there: its columns would not be those of the new rows. One
+    /// that is only the beginning of the header was torn there.
+    fn check_header(&self, file: &mut File, length: u64) -> Result<()> {
+        let mut first = Vec::new();
+        file.rewind()
+            .and_then(|()| {
+                let most = length.min(self.header.len() as u64);
+                file.take(most).read_to_end(&mut first)
+            })
+            .map_err(|error| self.error(error.into()))?;
+        if self.header.starts_with(&first) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "{} is there and has other columns than {}; not appending to it, name another file",
+            self.target.display(),
+            String::from_utf8_lossy(self.header.trim_ascii_end()),
+        )))
+    }
+
     /// Does what was planned.
     ///
     /// # Errors
@@ -214,6 +247,7 @@ impl Plan {
             target,
             part,
             replaced,
+            header,
             ..
         } = self;
         let path = target.clone();
@@ -231,7 +265,8 @@ impl Plan {
                     });
             }
         };
-        done.map_err(|fault| fault.output("cannot write", &path))
+        done.map(|output| output.with_header(header))
+            .map_err(|fault| fault.output("cannot write", &path))
     }
 }
 
@@ -310,6 +345,34 @@ fn tail<F: Read + io::Seek>(file: &mut F, length: u64) -> io::Result<Tail> {
     })
 }
 
+/// How a file of comma-separated values ends. A row may hold line ends between
+/// quotes, so the quotes are counted from the start.
+fn csv_tail<F: Read + io::Seek>(file: &mut F, length: u64) -> io::Result<Tail> {
+    file.rewind()?;
+    let mut bytes = (&mut *file).take(length);
+    let mut block = vec![0; STRIDE as usize];
+    let (mut at, mut whole, mut quoted) = (0, 0, false);
+    loop {
+        let read = bytes.read(&mut block)?;
+        if read == 0 {
+            break;
+        }
+        for &byte in &block[..read] {
+            at += 1;
+            match byte {
+                b'"' => quoted = !quoted,
+                b'\n' if !quoted => whole = at,
+                _ => {}
+            }
+        }
+    }
+    Ok(if whole == length {
+        Tail::Whole
+    } else {
+        Tail::Torn(whole)
+    })
+}
+
 /// Whether a line that is not JSON may be what a crash left of one: it begins
 /// as JSON does, or is the nothing that a file system puts where data was lost.
 fn could_be_torn(line: &[u8]) -> bool {
@@ -325,6 +388,23 @@ mod tests {
     fn tail_of(text: impl AsRef<[u8]>) -> Tail {
         let length = text.as_ref().len() as u64;
         tail(&mut Cursor::new(text.as_ref()), length).expect("memory can be read")
+    }
+
+    #[test]
+    fn the_last_whole_row_is_found_though_a_value_holds_line_ends() {
+        let tail = |text: &str| {
+            let length = text.len() as u64;
+            csv_tail(&mut Cursor::new(text), length).expect("memory can be read")
+        };
+        assert_eq!(tail("a,b\r\n1,\"x\ny\"\r\n"), Tail::Whole);
+        assert_eq!(tail("a,b\r\n1,\"x\ny"), Tail::Torn(5));
+        assert_eq!(tail("a,b\r\n1,\"x\"\"\n\"\"y\n"), Tail::Torn(5));
+        assert_eq!(
+            tail("a,b\r\n1,2"),
+            Tail::Torn(5),
+            "2 may be the start of 23"
+        );
+        assert_eq!(tail("a,"), Tail::Torn(0));
     }
 
     #[test]

@@ -99,6 +99,7 @@ mod tests {
                         depth: 0,
                         page: random.bool().then(Box::default),
                         records: Vec::new(),
+                        beside: Vec::new(),
                     })),
                 });
             }

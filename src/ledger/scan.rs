@@ -65,8 +65,8 @@ impl Scanner {
         if good {
             self.segment = end;
             self.expected += 1;
-            self.last = Some(checkpoint);
             self.crc = start_crc(checkpoint.crc);
+            self.last = Some(checkpoint);
             return Verdict::Fine;
         }
         self.bad = true;

@@ -20,10 +20,12 @@ impl<K> Default for Pauses<K> {
 }
 
 impl<K: Eq + Hash> Pauses<K> {
-    /// Holds a key back until `until`, or longer if it already is.
-    pub fn pause(&mut self, key: K, until: Instant) {
+    /// Holds a key back until `until`, or longer if it already is. Gives the
+    /// instant until which it is held back now.
+    pub fn pause(&mut self, key: K, until: Instant) -> Instant {
         let held = self.until.entry(key).or_insert(until);
         *held = (*held).max(until);
+        *held
     }
 
     /// Until when the key is held back, if it is at `now`.

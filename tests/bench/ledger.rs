@@ -83,6 +83,7 @@ fn ended(n: u64, memory: bool) -> Change {
             })
         }),
         records: vec![record.into_bytes().into()],
+        beside: Vec::new(),
     }))
 }
 

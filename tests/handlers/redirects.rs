@@ -93,10 +93,14 @@ fn each_status_that_points_elsewhere_is_a_redirect_and_reported_as_such() {
         assert!(matches!(report.ended, Ended::Redirected { status: seen, .. } if seen == status));
         assert_eq!(report.response.unwrap().status(), status);
     }
-    for status in [300, 304, 305] {
+    for status in [300, 305] {
         let site = Site::with(status, &[("Location", "/x")], "");
         assert_done(&run(&site, |_: Head| ()));
     }
+    let site = Site::with(304, &[("Location", "/x")], "");
+    let report = run(&site, |_: Head| ());
+    let kind = failure(&report).kind();
+    assert_eq!(kind, ErrorKind::Rejected, "nobody asked whether it changed");
 }
 
 #[test]

@@ -157,6 +157,7 @@ pub(crate) fn ended(n: u64, end: End) -> Ended {
         depth: u32::from(n > 0),
         page: None,
         records: Vec::new(),
+        beside: Vec::new(),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Host {
 impl Host {
     /// Takes in what happened later. Of what is told about one run alone
     /// nothing is kept.
-    fn merge(&mut self, later: &Host) {
+    pub fn merge(&mut self, later: &Host) {
         self.starts = self.starts.saturating_add(later.starts);
         self.answers.merge(&later.answers);
         self.errors.merge(&later.errors);

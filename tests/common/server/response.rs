@@ -154,6 +154,27 @@ impl Resp {
         self
     }
 
+    /// Puts a text in place of another wherever it stands in the body.
+    pub(crate) fn replacing(mut self, from: &str, to: &str) -> Self {
+        for part in &mut self.parts {
+            if let Part::Bytes(bytes) = part {
+                let mut out = Vec::with_capacity(bytes.len());
+                let mut rest = &bytes[..];
+                while let Some(at) = rest
+                    .windows(from.len())
+                    .position(|part| part == from.as_bytes())
+                {
+                    out.extend_from_slice(&rest[..at]);
+                    out.extend_from_slice(to.as_bytes());
+                    rest = &rest[at + from.len()..];
+                }
+                out.extend_from_slice(rest);
+                *bytes = out.into();
+            }
+        }
+        self
+    }
+
     /// Waits at this place of the body.
     pub(crate) fn wait(mut self, time: Duration) -> Self {
         self.parts.push(Part::Wait(time));
