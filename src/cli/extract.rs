@@ -32,7 +32,7 @@ pub(super) fn extract(args: &ExtractArgs) -> Exit {
             return Exit::Usage;
         }
     };
-    logger::start(args.verbose);
+    logger::start(args.verbose, false);
     match run(&settings, args) {
         Ok(exit) => exit,
         Err(error) => {
