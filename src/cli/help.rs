@@ -135,7 +135,7 @@ const INIT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
 
 const EXTRACT: &[Opt] = &[
     opt!("output", 'o'; "FILE" -> "";
-        "write items to FILE (CSV if it ends in .csv), not to standard output"),
+        "write items to FILE, as CSV if it ends in .csv"),
     opt!("into"; "FOLDER" -> "";
         "write everything that the crawl wrote, under the same names, into FOLDER"),
     opt!("set"; "KEY=VALUE" -> "";
