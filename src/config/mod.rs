@@ -459,6 +459,13 @@ impl fmt::Debug for Settings {
         {
             map.entry(&Plain(&format!("{table}.{key}")), &Plain(value));
         }
+        #[cfg(feature = "select")]
+        for extract in &self.extract {
+            for (key, value, _) in &extract.entries {
+                let key = format!("extract.{}.{key}", extract.rules.name());
+                map.entry(&Plain(&key), &Plain(value));
+            }
+        }
         for host in self.hosts() {
             map.entry(&Plain("host"), &Plain(&host.to_string()));
         }

@@ -120,8 +120,15 @@ impl Keys<'_> {
             self.shown.push(format!("attr = {attr:?}"));
             self.put(|field| field.attr(&attr));
         }
+        let said = self.section.peek("type", |_| true);
         let kind = self.key("type", |node| scalar::choice(node, &TYPES));
         let list = kind == Some(None);
+        if said && kind.is_none() {
+            // Whether the other keys fit nobody knows.
+            for key in ["of", "decimal", "pick", "default"] {
+                let _ = self.section.take(key);
+            }
+        }
         if let Some(kind) = &kind {
             self.shown
                 .push(format!("type = {}", scalar::show_word(kind, &TYPES)));
