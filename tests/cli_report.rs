@@ -27,8 +27,10 @@ fn site(req: &Req) -> Resp {
     let n: usize = req.path.trim_start_matches("/p/").parse().unwrap_or(0);
     match (req.host.to_string().as_str(), req.path.as_str()) {
         (_, "/robots.txt") => Resp::text("User-agent: *\nDisallow: /private/\n"),
-        ("127.0.0.2", _) if req.nth == 1 && n % 9 == 4 => Resp::new(429).header("Retry-After", "1"),
-        ("127.0.0.3", _) if req.nth == 1 && n % 20 == 7 => Resp::new(503),
+        ("127.0.0.2", "/p/4" | "/p/13") if req.nth == 1 => {
+            Resp::new(429).header("Retry-After", "1")
+        }
+        ("127.0.0.3", "/p/7") if req.nth == 1 => Resp::new(503),
         (_, "/moved") => Resp::redirect(301, "/p/1"),
         (_, path) if path.starts_with("/dead") || path.contains("script") => Resp::new(404),
         (_, path) if path.starts_with("/broken") => Resp::new(500),

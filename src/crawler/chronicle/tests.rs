@@ -18,16 +18,19 @@ use crate::policy::{Policy, RetryPolicy};
 /// More than any report should take, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Made-up attempts of a crawl on many hosts, with long URLs, pauses and every
-/// kind of failure, over about a year.
-fn invent(recorder: &Recorder, begin: Instant, count: u64) {
+/// URLs on many hosts, some of them long.
+fn many_urls() -> Vec<Url> {
+    let url = |n: usize| {
+        let tail = "x".repeat(n % 700);
+        Url::parse(&format!("http://host{}.test/{n}?{tail}", n % 3_000)).expect("a URL")
+    };
+    (0..5_000).map(url).collect()
+}
+
+/// Made-up attempts of a crawl with pauses and every kind of failure, half a
+/// minute apart.
+fn invent(recorder: &Recorder, urls: &[Url], begin: Instant, count: u64) {
     let mut rng = fastrand::Rng::with_seed(11);
-    let urls: Vec<Url> = (0..5_000)
-        .map(|n| {
-            let tail = "x".repeat(n % 700);
-            Url::parse(&format!("http://host{}.test/{n}?{tail}", n % 3_000)).expect("a URL")
-        })
-        .collect();
     let mut at = 0;
     let mut stats = Stats::default();
     for n in 0..count {
@@ -95,9 +98,11 @@ fn recorder(before: Option<Chronicle>, now: Anchor) -> Recorder {
 #[test]
 fn a_million_attempts_take_a_bounded_space() {
     const ATTEMPTS: u64 = 1_000_000;
+    const RUNS: u64 = 80;
+    let urls = many_urls();
     let now = Anchor::now();
     let first = recorder(None, now);
-    invent(&first, now.instant, ATTEMPTS);
+    invent(&first, &urls, now.instant, ATTEMPTS);
     let chronicle = first.chronicle();
     assert_eq!(sums_of(chronicle.run()), chronicle.run().totals);
     let bytes = serde_json::to_vec(&chronicle).expect("JSON").len();
@@ -105,16 +110,16 @@ fn a_million_attempts_take_a_bounded_space() {
 
     // And so do many runs.
     let mut before = chronicle;
-    for _ in 0..200 {
+    for _ in 0..RUNS {
         let next = recorder(Some(before), now);
-        invent(&next, now.instant, 500);
+        invent(&next, &urls, now.instant, 500);
         before = next.chronicle();
     }
     let bytes = serde_json::to_vec(&before).expect("JSON").len();
     assert!(bytes < MOST_BYTES, "{bytes} bytes");
-    assert_eq!(before.runs().len() as u64 + before.older_runs(), 201);
+    assert_eq!(before.runs().len() as u64 + before.older_runs(), RUNS + 1);
     let crawl = before.crawl();
-    assert_eq!(crawl.totals.starts, ATTEMPTS + 200 * 500);
+    assert_eq!(crawl.totals.starts, ATTEMPTS + RUNS * 500);
     assert_eq!(sums_of(&crawl), crawl.totals);
     let hosts: u64 = crawl.hosts.iter().map(|(_, host)| host.starts).sum();
     assert_eq!(hosts + crawl.hosts.rest().starts, crawl.totals.starts);
@@ -199,7 +204,7 @@ fn a_file_that_is_not_ours_is_named_and_none_is_no_error() {
     assert_eq!(Chronicle::read(&dir).expect("no file is fine"), None);
     let now = Anchor::now();
     let recorder = recorder(None, now);
-    invent(&recorder, now.instant, 100);
+    invent(&recorder, &many_urls(), now.instant, 100);
     let chronicle = recorder.chronicle();
     chronicle.write(&dir).expect("it is written");
     assert_eq!(Chronicle::read(&dir).expect("it reads"), Some(chronicle));
