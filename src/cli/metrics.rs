@@ -221,7 +221,7 @@ impl Sheet {
         gauge(
             "canter_run_elapsed_seconds",
             "How long the run has taken.",
-            stats.elapsed.as_secs_f64(),
+            to_millis(stats.elapsed),
         );
         gauge(
             "canter_updated_timestamp_seconds",
@@ -293,7 +293,9 @@ impl Sheet {
             "counter",
             "URLs that failed for good, by kind.",
         );
-        for kind in ErrorKind::ALL {
+        // The others end a run, not a URL.
+        let of_urls = |kind: &ErrorKind| !kind.is_fatal() && *kind != ErrorKind::Cancelled;
+        for kind in ErrorKind::ALL.into_iter().filter(of_urls) {
             let count = stats.failed_by_kind.get(&kind).copied().unwrap_or(0);
             lines.value(
                 "canter_urls_failed_total",
@@ -307,7 +309,10 @@ impl Sheet {
             "gauge",
             "URLs that are not asked for, by reason.",
         );
-        for reason in SkipReason::ALL {
+        // The others are answers to handlers, and nothing ends so.
+        let of_urls =
+            |reason: &SkipReason| !matches!(reason, SkipReason::NoFollow | SkipReason::Invalid);
+        for reason in SkipReason::ALL.into_iter().filter(of_urls) {
             let count = stats.skipped_by_reason.get(&reason).copied().unwrap_or(0);
             lines.value(
                 "canter_urls_skipped",
@@ -340,7 +345,7 @@ impl Sheet {
         gauge(
             "canter_last_run_duration_seconds",
             "How long the last run took.",
-            stats.elapsed.as_secs_f64(),
+            to_millis(stats.elapsed),
         );
         gauge(
             "canter_last_run_exit_code",
@@ -366,8 +371,12 @@ impl Sheet {
 
 fn since_1970(time: SystemTime) -> f64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Microseconds are as many digits as a double holds of today.
-    (since.as_secs_f64() * 1e3).round() / 1e3
+    to_millis(since)
+}
+
+/// Seconds, to the millisecond: the clock's other digits say nothing.
+fn to_millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
 }
 
 /// The value of a label: backslash, quote and line end are escaped, as the

@@ -8,9 +8,10 @@
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `extract` | `canter extract`: kept bodies read again |
+//! | `init` | `canter init`: a configuration to begin with |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
-//! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `progress`, `progress_line`, `term`, `logger` | the progress line, the terminal, the log |
 //! | `metrics` | a run in numbers for Prometheus |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
@@ -20,10 +21,12 @@ mod check;
 mod exit;
 mod extract;
 mod help;
+mod init;
 mod logger;
 mod metrics;
 mod pace;
 mod progress;
+mod progress_line;
 mod report;
 mod robots;
 mod run;
@@ -66,7 +69,7 @@ fn dispatch(command: Command) -> Exit {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
         Command::Extract(args) => extract::extract(&args),
-        Command::Init(..) => Exit::Usage,
+        Command::Init(given, output) => init::init(given, output.as_deref()),
         Command::Report(given, output) => report::report(
             given.source().and_then(crate::config::Source::read),
             output.as_deref(),
@@ -91,11 +94,21 @@ fn speaks_json() -> bool {
 
 /// Writes lines to standard error, without whatever a terminal would obey.
 fn complain(text: &str) {
+    say("error", text);
+}
+
+/// The same, of something that may or may not be meant; only machines are told
+/// the difference.
+fn advise(text: &str) {
+    say("warning", text);
+}
+
+fn say(level: &str, text: &str) {
     if speaks_json() {
         for line in text.lines() {
             // The program's name is the object's target.
             let line = line.strip_prefix("canter: ").unwrap_or(line);
-            let object = logger::object(SystemTime::now(), "error", "canter", line, b"");
+            let object = logger::object(SystemTime::now(), level, "canter", line, b"");
             STDERR.print(&object);
         }
         return;

@@ -10,8 +10,8 @@ use super::metrics::Metrics;
 use super::progress::{Progress, View};
 use super::signal::{self, Signals};
 use super::summary::Summary;
-use super::term::STDERR;
-use super::{check, complain, logger, report, speak_json, speaks_json};
+use super::term::{self, STDERR};
+use super::{advise, check, complain, logger, report, speak_json, speaks_json};
 use crate::config::{Settings, Source};
 use crate::crawler::{Crawler, StatsHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -86,10 +86,8 @@ fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
 fn view(settings: &Settings, args: &RunArgs) -> View {
     // Records on the terminal are progress enough, and would run into the line.
     let records = settings.output.path.is_stdout() && io::stdout().is_terminal();
-    View {
-        draw: !args.quiet && !args.json_logs && !records && io::stderr().is_terminal(),
-        per_minute: settings.policy.max_requests_per_minute,
-    }
+    let quiet = args.quiet || args.json_logs || records;
+    View::new(settings, !quiet && term::can_redraw())
 }
 
 /// Whether a run got so far that it has an end.
@@ -136,7 +134,7 @@ fn conclude(
     }
     for host in settings.hosts() {
         if stats.unmatched_host_rules.contains(&host.rule.name) {
-            complain(&format!(
+            advise(&format!(
                 "canter: [[host]] {} ({}) matched no host of the crawl",
                 host.shown_name(),
                 host.origin

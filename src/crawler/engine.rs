@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use url::{Position, Url};
 
+use super::backlog::Backlog;
 use super::job::{JobId, Why};
 use super::origins::{OriginTable, RobotsState};
 use super::stats::{RunEnd, Stats};
@@ -130,7 +131,7 @@ pub struct Engine {
     pub(super) abandoned: bool,
     pub(super) fatal: Option<Error>,
     pub(super) why: Option<Why>,
-    pub(super) journal: Vec<Change>,
+    pub(super) journal: Backlog,
     pub(super) rng: fastrand::Rng,
 }
 
@@ -168,7 +169,7 @@ impl Engine {
             abandoned: false,
             fatal: None,
             why: None,
-            journal: Vec::new(),
+            journal: Backlog::default(),
             rng: fastrand::Rng::with_seed(options.seed),
             policy,
             options,

@@ -38,7 +38,7 @@ impl Engine {
 
     /// The changes since they were last taken, oldest first.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.journal)
+        self.journal.take()
     }
 
     /// The sums of this run so far.
@@ -59,10 +59,10 @@ impl Engine {
         })
     }
 
-    /// How many changes are kept.
+    /// How much memory the changes take that are kept, in bytes, roughly.
     #[must_use]
-    pub fn changes(&self) -> usize {
-        self.journal.len()
+    pub fn backlog(&self) -> usize {
+        self.journal.bytes()
     }
 
     /// URLs that are queued or in flight.

@@ -30,8 +30,9 @@ use crate::request::{Method, Request, parse_url};
 /// Stack of a worker. Parsers keep no deep recursion on it, and handlers get
 /// as much as a thread of the standard library has on most systems.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
-/// How many changes may be kept before workers wait for them to be written.
-const JOURNAL_LIMIT: usize = 16_384;
+/// How many bytes of changes may be kept before workers wait for them to be
+/// written: a fast crawl goes on over a sync of a slow disk.
+const JOURNAL_LIMIT: usize = 8 * 1024 * 1024;
 /// How often what happened is written.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -107,7 +108,8 @@ pub(super) fn run(
     };
     let recorder = recorder(plan, control, books.as_ref());
     control.set_recorder(recorder.clone());
-    let pages = books.as_ref().map(Books::pages);
+    let keeps_state = plan.keep.state_dir.is_some();
+    let pages = books.as_ref().filter(|_| keeps_state).map(Books::pages);
     let pass = books.as_ref().map_or(1, |books| books.pass);
     for seed in seeds {
         let _ = engine.push(seed, now);

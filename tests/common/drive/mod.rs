@@ -168,7 +168,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn show_changes(&mut self) {
-        if self.engine.changes() > 0 {
+        if self.engine.backlog() > 0 {
             for change in self.engine.take_changes() {
                 self.watch.changed(self.now, &change);
             }
