@@ -26,6 +26,7 @@ pub(super) enum Event {
         fingerprint: u64,
         attempt: u32,
         seed: bool,
+        sitemap: bool,
         refused: Option<SkipReason>,
     },
     Ended {
@@ -133,6 +134,8 @@ struct QueuedLight<'a> {
     n: u32,
     #[serde(default)]
     s: u8,
+    #[serde(borrow, default)]
+    k: Text<'a>,
     #[serde(default)]
     v: Option<IgnoredAny>,
 }
@@ -265,6 +268,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 fingerprint: line.q.0,
                 attempt: line.n,
                 seed: line.s != 0,
+                sitemap: line.k == "sitemap",
                 refused: reason(&line.x)?,
             }
         }
