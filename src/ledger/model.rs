@@ -292,13 +292,14 @@ impl Model {
             Rare::Landed {
                 fingerprint,
                 attempt,
+                sitemap,
                 url,
             } => {
                 let queued = Event::Queued {
                     fingerprint,
                     attempt,
                     seed: true,
-                    sitemap: false,
+                    sitemap,
                     refused: None,
                 };
                 self.apply(line, length, queued);

@@ -91,6 +91,7 @@ pub(super) enum Rare {
     Landed {
         fingerprint: u64,
         attempt: u32,
+        sitemap: bool,
         url: String,
     },
 }
@@ -261,6 +262,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 return Ok(Some(Event::Rare(Box::new(Rare::Landed {
                     fingerprint: line.q.0,
                     attempt: line.n,
+                    sitemap: line.k == "sitemap",
                     url: line.u.into_owned(),
                 }))));
             }
