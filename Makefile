@@ -61,7 +61,7 @@ bench: ## run the benchmarks
 
 simulate: N = 10000
 simulate: ## N made-up crawls in virtual time (N=10000)
-	CANTER_SIMULATIONS=$(N) $(CARGO) test --locked --test simulation -- --nocapture
+	SIMULATE_CRAWLS=$(N) $(CARGO) test --locked --profile ci --test simulation -- --nocapture
 
 torture: N = 100
 torture: ## kill a real crawl N times and look for what is lost or twice (N=100)
