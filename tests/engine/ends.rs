@@ -37,9 +37,7 @@ fn a_stop_lets_requests_in_flight_finish_within_the_grace_period() {
 
 #[test]
 fn a_stop_that_leaves_nothing_pending_ends_a_complete_crawl() {
-    let site = Site::new()
-        .pages("http://a.test/", 0..2)
-        .latency(secs(3.0));
+    let site = Site::new().pages("http://a.test/", 0..2).latency(secs(3.0));
     let policy = unpaced().concurrency(2).build().unwrap();
     let mut crawl = Driver::new(policy, site).seeds(pages(2)).stop_at(secs(1.0));
     let stats = crawl.run();
