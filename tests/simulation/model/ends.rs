@@ -408,7 +408,7 @@ impl Model {
         let pending = counts.queued > 0;
         let is_right = match (self.stopped.map(|(_, why)| why), end) {
             (Some(Stop::Error), end) => end == Some(RunEnd::Error),
-            (Some(Stop::Asked), end) => end == Some(RunEnd::Stopped),
+            (Some(Stop::Asked), end) if pending => end == Some(RunEnd::Stopped),
             (Some(Stop::Rule), end) => matches!(end, Some(RunEnd::Refused(_))),
             (Some(Stop::Deadline), end) if pending => end == Some(RunEnd::Bound(Bound::Deadline)),
             (Some(Stop::Requests), end) if pending => end == Some(RunEnd::Bound(Bound::Requests)),
