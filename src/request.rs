@@ -128,21 +128,28 @@ pub struct Hop {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Request {
-    method: Method,
     url: Url,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
     tag: Tag,
+    referrer: Option<Arc<str>>,
+    /// The fingerprint, once somebody has asked for it.
+    fingerprint: Option<u64>,
+    method: Method,
     priority: i32,
     depth: u32,
     attempt: u32,
-    referrer: Option<Arc<str>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few requests have. A page has dozens of links, and each is moved about
+/// as a request before most of them turn out to be known.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
     hops: Vec<Hop>,
     cookie_set: bool,
     again: bool,
     body_limit: Option<BodyLimit>,
-    /// The fingerprint, once somebody has asked for it.
-    fingerprint: Option<u64>,
 }
 
 impl Request {
@@ -150,21 +157,20 @@ impl Request {
     #[must_use]
     pub fn new(method: Method, url: Url) -> Self {
         Request {
-            method,
             url,
-            headers: Vec::new(),
-            body: Vec::new(),
             tag: Tag::UNTAGGED,
+            referrer: None,
+            fingerprint: None,
+            method,
             priority: 0,
             depth: 0,
             attempt: 1,
-            referrer: None,
-            hops: Vec::new(),
-            cookie_set: false,
-            again: false,
-            body_limit: None,
-            fingerprint: None,
+            rare: None,
         }
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// A `GET` of an absolute http or https URL.
@@ -207,8 +213,9 @@ impl Request {
     /// The [fingerprint](uri::fingerprint), worked out when first asked for.
     pub(crate) fn fingerprint(&mut self) -> u64 {
         let known = self.fingerprint;
+        let body = self.rare.as_ref().map_or(&[][..], |rare| &rare.body);
         *self.fingerprint.insert(
-            known.unwrap_or_else(|| uri::fingerprint(self.method.as_str(), &self.url, &self.body)),
+            known.unwrap_or_else(|| uri::fingerprint(self.method.as_str(), &self.url, body)),
         )
     }
 
@@ -230,14 +237,17 @@ impl Request {
     /// another origin goes without it.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
+        self.rare().headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets the body.
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = body.into();
+        let body = body.into();
+        if !(body.is_empty() && self.rare.is_none()) {
+            self.rare().body = body;
+        }
         self.fingerprint = None;
         self
     }
@@ -266,27 +276,33 @@ impl Request {
     /// Names the redirects that led here, oldest first.
     #[must_use]
     pub fn with_hops(mut self, hops: Vec<Hop>) -> Self {
-        self.hops = hops;
+        if !(hops.is_empty() && self.rare.is_none()) {
+            self.rare().hops = hops;
+        }
         self
     }
 
     /// Says that a redirect led back to it which set a cookie: it may answer
     /// otherwise now, and is to be asked for once more.
     pub(crate) fn with_again(mut self, again: bool) -> Self {
-        self.again = again;
+        if again || self.rare.is_some() {
+            self.rare().again = again;
+        }
         self
     }
 
     /// Says whether one of the redirects that led here set a cookie.
     pub(crate) fn with_cookie_set(mut self, set: bool) -> Self {
-        self.cookie_set = set;
+        if set || self.rare.is_some() {
+            self.rare().cookie_set = set;
+        }
         self
     }
 
     /// Limits the body otherwise than the fetcher's own setting.
     #[must_use]
     pub fn with_body_limit(mut self, limit: BodyLimit) -> Self {
-        self.body_limit = Some(limit);
+        self.rare().body_limit = Some(limit);
         self
     }
 
@@ -305,13 +321,13 @@ impl Request {
     /// Headers of this request's own, in the order they were added.
     #[must_use]
     pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
+        self.rare.as_ref().map_or(&[], |rare| &rare.headers)
     }
 
     /// The request's body; empty for none.
     #[must_use]
     pub fn body(&self) -> &[u8] {
-        &self.body
+        self.rare.as_ref().map_or(&[], |rare| &rare.body)
     }
 
     /// The tag.
@@ -347,29 +363,29 @@ impl Request {
     /// The redirects that led here, oldest first.
     #[must_use]
     pub fn hops(&self) -> &[Hop] {
-        &self.hops
+        self.rare.as_ref().map_or(&[], |rare| &rare.hops)
     }
 
     /// Whether it is to be asked for once more, although it was before.
     pub(crate) fn again(&self) -> bool {
-        self.again
+        self.rare.as_ref().is_some_and(|rare| rare.again)
     }
 
     /// Whether one of the redirects that led here set a cookie.
     pub(crate) fn cookie_set(&self) -> bool {
-        self.cookie_set
+        self.rare.as_ref().is_some_and(|rare| rare.cookie_set)
     }
 
     /// The URL that was asked for before any redirect.
     #[must_use]
     pub fn requested(&self) -> &Url {
-        self.hops.first().map_or(&self.url, |hop| &hop.url)
+        self.hops().first().map_or(&self.url, |hop| &hop.url)
     }
 
     /// A limit on the body of this request's own.
     #[must_use]
     pub fn body_limit(&self) -> Option<BodyLimit> {
-        self.body_limit
+        self.rare.as_ref()?.body_limit
     }
 }
 
@@ -413,6 +429,30 @@ mod tests {
             assert_eq!(other.fingerprint(), anew(&other));
             assert_ne!(other.fingerprint(), first);
         }
+    }
+
+    #[test]
+    fn a_request_is_as_small_as_it_can_be_and_what_few_have_is_not_lost() {
+        assert!(size_of::<Request>() <= size_of::<Url>() + 72);
+        let bare = Request::get("http://a.test/")
+            .expect("a URL")
+            .with_body("")
+            .with_hops(Vec::new())
+            .with_again(false)
+            .with_cookie_set(false);
+        assert!(bare.rare.is_none());
+        let full = bare
+            .with_header("a", "1")
+            .with_header("b", "2")
+            .with_body("body")
+            .with_again(true)
+            .with_cookie_set(true);
+        assert_eq!(full.headers().len(), 2);
+        assert_eq!(full.body(), b"body");
+        assert!(full.again() && full.cookie_set());
+        let less = full.with_body("").with_again(false).with_cookie_set(false);
+        assert_eq!(less.headers().len(), 2);
+        assert!(less.body().is_empty() && !less.again() && !less.cookie_set());
     }
 
     #[test]

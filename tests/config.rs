@@ -176,9 +176,14 @@ max_query_variants = "none"
 [output]
 path = "pages-{date}-{pass}.jsonl"
 existing = "refuse"
+format = "csv"
+pages = true
 fields = ["url", "text", "headers"]
+jsonld = true
+bodies = "bodies"
 log = "log.jsonl"
 summary = "summary.json"
+metrics = "canter.prom"
 
 [state]
 dir = "state"
@@ -253,6 +258,8 @@ dir = "state"
     );
     assert_eq!(settings.output.existing, Existing::Refuse);
     assert!(settings.output.fields.contains(PageField::Headers));
+    assert!(settings.output.fields.contains(PageField::JsonLd));
+    assert_eq!(settings.output.bodies, Some(folder.0.join("bodies")));
     assert_eq!(settings.state, Some(folder.0.join("state")));
     // Each of them says that it comes from the file.
     for entry in settings.entries() {
@@ -362,22 +369,12 @@ fn whatever_is_wrong_is_named_with_its_line_and_key_and_what_was_meant() {
             &["polcy: unknown table", "did you mean [policy]?"],
         ),
         (
-            "[extract.product]\nselect = \"x\"",
-            (3, 2),
-            &["extract: unknown table"],
-        ),
-        (
             "user_agent = \"x\"",
             (3, 1),
             &[
                 "crawl.user_agent: unknown key",
                 "did you mean fetch.user_agent?",
             ],
-        ),
-        (
-            "[output]\nbodies = \"x/\"",
-            (4, 1),
-            &["output.bodies: unknown key"],
         ),
         (
             "[host]\nname = \"a.test\"",

@@ -314,3 +314,61 @@ fn the_same_settings_are_the_same_in_the_next_run() {
         "the settings are told once, since they have not changed"
     );
 }
+
+/// When each request was made, by a site that answers at once.
+#[derive(Clone)]
+struct Clock {
+    site: MockSite,
+    asked: Arc<std::sync::Mutex<Vec<Instant>>>,
+}
+
+impl Fetch for Clock {
+    fn fetch(&self, request: &Request, deadline: Instant) -> Result<Response> {
+        self.asked.lock().expect("no panic").push(Instant::now());
+        self.site.fetch(request, deadline)
+    }
+}
+
+#[test]
+fn two_runs_are_not_faster_than_one() {
+    let gap = Duration::from_millis(300);
+    for with_state in [true, false] {
+        let dir = TempDir::new();
+        let clock = Clock {
+            site: MockSite::new(),
+            asked: Arc::default(),
+        };
+        let builder = || {
+            let policy = Policy::builder().host_delay(gap).build().expect("a policy");
+            let crawler = Crawler::builder()
+                .seed("http://a.test/")
+                .policy(policy)
+                .fetcher(clock.clone())
+                .handler(record);
+            if with_state {
+                crawler.state(dir.join("state"))
+            } else {
+                crawler
+            }
+        };
+        let crawler = builder().build().expect("a crawl");
+        crawler.run().expect("a run");
+        crawler.run().expect("another run of the same process");
+        if with_state {
+            builder()
+                .build()
+                .expect("a crawl")
+                .run()
+                .expect("a run of another process");
+        }
+        let asked = clock.asked.lock().expect("no panic").clone();
+        assert!(asked.len() >= 4, "{}", asked.len());
+        for pair in asked.windows(2) {
+            assert!(
+                pair[1] - pair[0] >= gap,
+                "{:?} with state {with_state}",
+                pair[1] - pair[0]
+            );
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub(super) enum Command {
     Init(Given, Option<PathBuf>),
     /// `report`: of which crawl, and the file to write.
     Report(Given, Option<PathBuf>),
+    /// `extract`.
+    Extract(ExtractArgs),
     /// The help of one command, or of all.
     Help(Option<&'static Spec>),
     /// The program's version.
@@ -87,6 +89,20 @@ pub(super) struct RunArgs {
     pub(super) json_logs: bool,
     /// Where a page about the run goes.
     pub(super) report: Option<PathBuf>,
+}
+
+/// What `extract` is told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ExtractArgs {
+    pub(super) given: Given,
+    /// The file for all items.
+    pub(super) output: Option<PathBuf>,
+    /// The folder for everything that the crawl wrote.
+    pub(super) into: Option<PathBuf>,
+    /// No line at the end.
+    pub(super) quiet: bool,
+    /// How much is logged beyond warnings.
+    pub(super) verbose: u8,
 }
 
 /// A command line that cannot be used.
@@ -208,7 +224,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
     let fail = |error: lexopt::Error| UsageError::new(error.to_string(), see.clone());
     let mut args = RunArgs::default();
     let mut look = StatusArgs::default();
-    let mut output = None;
+    let (mut output, mut into) = (None, None);
     let mut words: Vec<OsString> = Vec::new();
     while let Some(arg) = parser.next().map_err(fail)? {
         let option: &'static Opt = match arg {
@@ -237,6 +253,7 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
             let file = match (option.key, option.long) {
                 ("", "report") => Some(&mut args.report),
                 ("", "output") => Some(&mut output),
+                ("", "into") => Some(&mut into),
                 _ => None,
             };
             if let Some(file) = file {
@@ -311,6 +328,13 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
         "status" => Command::Status(args.given, look),
         "init" => Command::Init(args.given, output),
         "report" => Command::Report(args.given, output),
+        "extract" => Command::Extract(ExtractArgs {
+            given: args.given,
+            output,
+            into,
+            quiet: args.quiet,
+            verbose: args.verbose,
+        }),
         "robots" => Command::Robots(args.given),
         "sitemap" => Command::Sitemap(args.given, look.json),
         _ => Command::Run(args),

@@ -62,6 +62,12 @@ impl Asker {
         self.settings.fetch.product_token()
     }
 
+    /// From now on leaves at least this long between two starts.
+    pub(super) fn slow_down(&mut self, delay: Duration) {
+        let held = &mut self.settings.policy.host_delay;
+        *held = delay.max(*held);
+    }
+
     /// Sends a request when its time has come. Redirects are answers.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Asked> {
         let policy = &self.settings.policy;
@@ -107,7 +113,12 @@ impl Asker {
         }
     }
 
-    fn next_hop(&self, request: &Request, response: &Response) -> Result<Request> {
+    /// Where an answer leads.
+    ///
+    /// # Errors
+    /// Of kind [`Rejected`](ErrorKind::Rejected): to no web address, or it is
+    /// one redirect too many.
+    pub(super) fn next_hop(&self, request: &Request, response: &Response) -> Result<Request> {
         let rejected = |message: String| {
             Error::new(ErrorKind::Rejected)
                 .with_status(response.status())

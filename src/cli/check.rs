@@ -113,16 +113,18 @@ fn values(settings: &Settings, out: &mut String) {
             rows.clear();
             table = entry.table;
         }
-        let value = sanitize(&entry.value).into_owned();
-        let origin = entry.origin.to_string();
-        if value.chars().count() > MAX_CELL {
-            rows.push(vec![entry.key.to_owned(), String::new(), origin]);
-            rows.push(vec![String::new(), value]);
-        } else {
-            rows.push(vec![entry.key.to_owned(), value, origin]);
-        }
+        push_rows(&mut rows, entry.key, &entry.value, entry.origin);
     }
     section(table, &rows, out);
+    #[cfg(feature = "select")]
+    for extract in &settings.extract {
+        rows.clear();
+        for (key, value, origin) in &extract.entries {
+            push_rows(&mut rows, &sanitize(key), value, *origin);
+        }
+        let table = format!("extract.{}", sanitize(extract.rules.name()));
+        section(&table, &rows, out);
+    }
     for host in settings.hosts() {
         let _ = writeln!(
             out,
@@ -133,6 +135,17 @@ fn values(settings: &Settings, out: &mut String) {
     }
     if settings.hosts().next().is_some() {
         out.push('\n');
+    }
+}
+
+fn push_rows(rows: &mut Vec<Vec<String>>, key: &str, value: &str, origin: Origin) {
+    let value = sanitize(value).into_owned();
+    let origin = origin.to_string();
+    if value.chars().count() > MAX_CELL {
+        rows.push(vec![key.to_owned(), String::new(), origin]);
+        rows.push(vec![String::new(), value]);
+    } else {
+        rows.push(vec![key.to_owned(), value, origin]);
     }
 }
 
@@ -277,6 +290,14 @@ fn notes(settings: &Settings, hosts: Option<&BTreeSet<String>>) -> Vec<String> {
         policy.max_requests_per_minute.is_none() && policy.burst > 1,
         "without max_requests_per_minute",
     );
+    for key in ["fields", "jsonld"] {
+        no_effect(
+            "output",
+            key,
+            !settings.output.pages,
+            "since output.pages is false",
+        );
+    }
     no_effect(
         "policy",
         "max_host_delay",
@@ -313,6 +334,14 @@ fn notes(settings: &Settings, hosts: Option<&BTreeSet<String>>) -> Vec<String> {
         settings.output.path.is_stdout(),
         "on standard output",
     );
+    if let Some(metrics) = &settings.output.metrics
+        && metrics.extension().is_none_or(|end| end != "prom")
+    {
+        notes.push(
+            "output.metrics: the node exporter reads only files whose name ends in .prom"
+                .to_owned(),
+        );
+    }
     unmatched_hosts(settings, hosts, &mut notes);
     if !settings.robots.obey {
         notes.push("robots.txt is not obeyed (robots.obey)".to_owned());

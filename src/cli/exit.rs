@@ -35,6 +35,16 @@ pub(crate) enum Exit {
 pub(super) const SIGNAL_BASE: u8 = 128;
 
 impl Exit {
+    /// Every word of [`word`](Self::word).
+    pub(super) const WORDS: [&'static str; 6] = [
+        "complete",
+        "bound",
+        "refused",
+        "nothing",
+        "interrupted",
+        "error",
+    ];
+
     /// The process's exit code.
     pub(crate) fn code(self) -> u8 {
         match self {

@@ -133,6 +133,17 @@ const REPORT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
 const INIT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
     "write to FILE, which must not be there yet")];
 
+const EXTRACT: &[Opt] = &[
+    opt!("output", 'o'; "FILE" -> "";
+        "write items to FILE, not to standard output; as CSV if it ends in .csv"),
+    opt!("into"; "FOLDER" -> "";
+        "write everything that the crawl wrote, under the same names, into FOLDER"),
+    opt!("set"; "KEY=VALUE" -> "";
+        "set any key, such as output.fields=[\"url\",\"text\"]; may be repeated"),
+    opt!("quiet", 'q'; "no line at the end"),
+    opt!("verbose", 'v'; "log what happens; twice for every detail"),
+];
+
 const LOOK: &[Opt] = &[
     opt!("failed"; "list the URLs that failed, and why"),
     opt!("json"; "JSON, for machines"),
@@ -187,6 +198,16 @@ pub(super) const COMMANDS: &[Spec] = &[
         more: "Needs no lock: it can be asked while a run goes on, and tells what was true at\n\
                the last checkpoint.",
         groups: &[LOOK, HELP],
+    },
+    Spec {
+        name: "extract",
+        arguments: "CONFIG",
+        takes_urls: false,
+        about: "run the extraction again over saved bodies",
+        more: "Reads the pages that runs with output.bodies have kept, without the network and on\n\
+               every core (RAYON_NUM_THREADS sets how many), and writes the items that the\n\
+               configuration makes of them now, in the order of the crawl.",
+        groups: &[EXTRACT, HELP],
     },
     Spec {
         name: "report",

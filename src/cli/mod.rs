@@ -7,19 +7,26 @@
 //! | `status` | what the state of a crawl holds |
 //! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
+//! | `extract` | `canter extract`: kept bodies read again |
+//! | `init` | `canter init`: a configuration to begin with |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
-//! | `progress`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `progress`, `progress_line`, `term`, `logger` | the progress line, the terminal, the log |
+//! | `metrics` | a run in numbers for Prometheus |
 //! | `signal`, `exit` | how a run is stopped, and how the program ends |
 
 mod args;
 mod asker;
 mod check;
 mod exit;
+mod extract;
 mod help;
+mod init;
 mod logger;
+mod metrics;
 mod pace;
 mod progress;
+mod progress_line;
 mod report;
 mod robots;
 mod run;
@@ -32,6 +39,8 @@ mod term;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use args::Command;
 use exit::Exit;
@@ -59,7 +68,8 @@ fn dispatch(command: Command) -> Exit {
         Command::Status(given, look) => {
             status::status(given.source().and_then(crate::config::Source::read), &look)
         }
-        Command::Init(..) => Exit::Usage,
+        Command::Extract(args) => extract::extract(&args),
+        Command::Init(given, output) => init::init(given, output.as_deref()),
         Command::Report(given, output) => report::report(
             given.source().and_then(crate::config::Source::read),
             output.as_deref(),
@@ -70,8 +80,39 @@ fn dispatch(command: Command) -> Exit {
     }
 }
 
+/// Whether messages are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on every message is a JSON object.
+fn speak_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+fn speaks_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
 /// Writes lines to standard error, without whatever a terminal would obey.
 fn complain(text: &str) {
+    say("error", text);
+}
+
+/// The same, of something that may or may not be meant; only machines are told
+/// the difference.
+fn advise(text: &str) {
+    say("warning", text);
+}
+
+fn say(level: &str, text: &str) {
+    if speaks_json() {
+        for line in text.lines() {
+            // The program's name is the object's target.
+            let line = line.strip_prefix("canter: ").unwrap_or(line);
+            let object = logger::object(SystemTime::now(), level, "canter", line, b"");
+            STDERR.print(&object);
+        }
+        return;
+    }
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {
         out.push_str(&sanitize(line));

@@ -2,14 +2,15 @@
 //! it waits for. A thread of its own looks at the crawl from time to time; the
 //! crawl never waits for it.
 
-use std::fmt::Write as _;
+use std::collections::VecDeque;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam::channel::{self, RecvTimeoutError, Sender};
 
-use super::term::{self, STDERR, sanitize};
-use crate::config::{show_duration, units};
+use super::progress_line::ProgressLine;
+use super::term::{STDERR, Terminal};
+use crate::config::{Settings, Sitemaps, show_duration, units};
 use crate::crawler::{Stats, StatsHandle, Waiting};
 
 /// How often the line is drawn: often enough to be alive, seldom enough to
@@ -17,12 +18,31 @@ use crate::crawler::{Stats, StatsHandle, Waiting};
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// What is shown while a crawl runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct View {
     /// Whether the line is drawn.
     pub(super) draw: bool,
     /// The most requests a minute, if that is bounded.
     pub(super) per_minute: Option<f64>,
+    /// Whether all URLs are known from the start.
+    pub(super) all_known: bool,
+    /// When no more requests start, if that is bounded.
+    pub(super) deadline: Option<Duration>,
+    /// The most requests, if that is bounded.
+    pub(super) max_requests: Option<u64>,
+}
+
+impl View {
+    /// What a configuration says about it.
+    pub(super) fn new(settings: &Settings, draw: bool) -> Self {
+        View {
+            draw,
+            per_minute: settings.policy.max_requests_per_minute,
+            all_known: !settings.crawl.follow && settings.crawl.sitemaps == Sitemaps::Off,
+            deadline: settings.policy.deadline,
+            max_requests: settings.policy.max_requests,
+        }
+    }
 }
 
 /// The progress line, drawn until it is dropped; and what the next start waits
@@ -43,18 +63,22 @@ impl Progress {
                 thread: None,
             };
         }
-        let width = term::width();
-        let mut waiting = None;
         let thread = thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || {
+                let terminal = view.draw.then(Terminal::of_stderr);
+                let mut waiting = None;
+                let mut pace = Pace::default();
                 while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
                     let now = stats.stats();
                     if logs && let Some(change) = changed(&mut waiting, &now) {
                         log::info!("waiting for {change}");
                     }
-                    if view.draw {
-                        STDERR.show(&shorten(&line(&now, view.per_minute), width));
+                    if let Some(terminal) = &terminal {
+                        pace.note(now.elapsed, now.requests);
+                        let line = ProgressLine::new(&now, &view, pace.a_minute(view.per_minute));
+                        let width = terminal.width();
+                        STDERR.show_painted(&line.fitted(width), terminal.colours());
                     }
                 }
             })
@@ -88,42 +112,57 @@ fn changed<'a>(last: &mut Option<Waiting>, now: &'a Stats) -> Option<&'a Waiting
     Some(waiting)
 }
 
-/// The progress line, most telling part first.
-fn line(now: &Stats, per_minute: Option<f64>) -> String {
-    let mut out = format!(
-        "{} done, {} queued, {} in flight",
-        grouped(now.succeeded),
-        grouped(now.queued),
-        grouped(now.in_flight)
-    );
-    if now.failed > 0 {
-        let _ = write!(out, ", {} failed", grouped(now.failed));
-    }
-    let minutes = now.elapsed.as_secs_f64() / 60.0;
-    if now.elapsed >= Duration::from_secs(1) {
-        let rate = (now.requests as f64 / minutes).round() as u64;
-        let _ = write!(out, ", {}", grouped(rate));
-        if let Some(bound) = per_minute {
-            let _ = write!(out, " of {}", grouped(bound.round() as u64));
-        }
-        out.push_str(" requests a minute");
-    }
-    let _ = write!(out, ", {}", whole_seconds(now.elapsed));
-    if let Some(waiting) = &now.waiting {
-        let _ = write!(out, ", waiting for {}", sanitize(&waiting.to_string()));
-    }
-    out
+/// How long the pace looks back.
+const WINDOW: Duration = Duration::from_secs(60);
+/// How far apart the points of it are.
+const POINTS: Duration = Duration::from_millis(900);
+/// Before this there is no pace to speak of.
+const FIRST_PACE: Duration = Duration::from_secs(5);
+
+/// The starts of the last minute.
+#[derive(Debug, Default)]
+struct Pace {
+    /// When it was, and how many requests had started by then.
+    points: VecDeque<(Duration, u64)>,
+    now: (Duration, u64),
 }
 
-/// Cuts a line to a width; what was cut is told by two dots.
-fn shorten(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
+impl Pace {
+    fn note(&mut self, elapsed: Duration, requests: u64) {
+        self.now = (elapsed, requests);
+        if self
+            .points
+            .back()
+            .is_none_or(|(last, _)| elapsed >= *last + POINTS)
+        {
+            self.points.push_back(self.now);
+        }
+        // The window is never longer than a minute: a minute's bound holds in it.
+        while self.points.len() > 1 && self.points[0].0 + WINDOW < elapsed {
+            self.points.pop_front();
+        }
     }
-    let kept = width.saturating_sub(2);
-    let mut out: String = line.chars().take(kept).collect();
-    out.extend("..".chars().take(width));
-    out
+
+    /// Starts a minute, of late. `None` before there is anything to say.
+    ///
+    /// Where the window begins just before a start it holds one more than is
+    /// its due: that does not make a pace that is within its bound a faster one.
+    fn a_minute(&self, bound: Option<f64>) -> Option<f64> {
+        let (elapsed, requests) = self.now;
+        if elapsed < FIRST_PACE {
+            return None;
+        }
+        let (from, before) = *self.points.front()?;
+        let window = (elapsed - from).as_secs_f64();
+        if window <= 0.0 {
+            return None;
+        }
+        let a_minute = |starts: u64| starts as f64 * 60.0 / window;
+        let starts = requests.saturating_sub(before);
+        let rate = a_minute(starts);
+        let within = bound.filter(|bound| a_minute(starts.saturating_sub(1)) <= *bound);
+        Some(within.map_or(rate, |bound| rate.min(bound)))
+    }
 }
 
 pub(super) fn whole_seconds(duration: Duration) -> String {
@@ -161,33 +200,6 @@ pub(super) fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn stats() -> Stats {
-        Stats {
-            requests: 1_300,
-            succeeded: 1_234,
-            failed: 3,
-            skipped: 20,
-            queued: 56,
-            in_flight: 4,
-            elapsed: Duration::from_millis(1_263_500),
-            waiting: Some(Waiting::Rate),
-            ..Stats::default()
-        }
-    }
-
-    #[test]
-    fn the_line_says_how_far_how_fast_and_what_it_waits_for() {
-        assert_eq!(
-            line(&stats(), Some(60.0)),
-            "1,234 done, 56 queued, 4 in flight, 3 failed, 62 of 60 requests a minute, 21m 3s, \
-             waiting for rate"
-        );
-        assert_eq!(
-            line(&Stats::default(), None),
-            "0 done, 0 queued, 0 in flight, 0s"
-        );
-    }
-
     #[test]
     fn each_change_of_what_is_waited_for_is_told_once() {
         let mut last = None;
@@ -209,15 +221,36 @@ mod tests {
     }
 
     #[test]
-    fn a_line_never_passes_the_width() {
-        let line = line(&stats(), None);
-        for width in 0..120 {
-            let short = shorten(&line, width);
-            assert!(short.chars().count() <= width, "{width}: {short}");
-            assert!(line.starts_with(short.trim_end_matches('.')));
+    fn the_pace_is_that_of_the_last_minute_and_never_above_the_bound() {
+        let mut pace = Pace::default();
+        let mut told: Vec<u64> = Vec::new();
+        // One a second, then after two minutes one every four seconds.
+        for tick in 1..2_000_u64 {
+            let elapsed = REDRAW * tick as u32;
+            let seconds = elapsed.as_secs();
+            let requests = if seconds < 120 {
+                seconds + 1
+            } else {
+                121 + (seconds - 120) / 4
+            };
+            pace.note(elapsed, requests);
+            match pace.a_minute(Some(60.0)) {
+                None => assert!(elapsed < FIRST_PACE, "{elapsed:?}"),
+                Some(rate) => told.push(rate.round() as u64),
+            }
         }
-        assert_eq!(shorten("abcdef", 5), "abc..");
-        assert_eq!(shorten("abcde", 5), "abcde");
+        assert!(told.iter().all(|rate| *rate <= 60), "{told:?}");
+        assert!((58..=60).contains(&told[300]), "{told:?}");
+        assert!((14..=16).contains(told.last().expect("some")), "{told:?}");
+        assert!(pace.points.len() < 100);
+
+        // What is faster than its bound is told as it is.
+        let mut pace = Pace::default();
+        for tick in 1..200_u64 {
+            pace.note(REDRAW * tick as u32, tick);
+        }
+        let rate = pace.a_minute(Some(60.0)).expect("long enough");
+        assert!((299.0..303.0).contains(&rate), "{rate}");
     }
 
     #[test]

@@ -42,15 +42,15 @@ pub(super) fn robots(given: &Given) -> Exit {
 }
 
 /// A site's robots.txt, and where it was looked for.
-struct Found {
+pub(super) struct Found {
     /// The URL that answered, or did not.
     at: Url,
     /// Status of the answer, if one came.
     status: Option<u16>,
-    rules: Rules,
+    pub(super) rules: Rules,
 }
 
-enum Rules {
+pub(super) enum Rules {
     /// Those of a file.
     File(Robots, Option<&'static str>),
     /// There is no file.
@@ -60,7 +60,7 @@ enum Rules {
 }
 
 /// Asks for the file, wherever it is.
-fn find(asker: &mut Asker, url: Url) -> Found {
+pub(super) fn find(asker: &mut Asker, url: Url) -> Found {
     let mut request = RobotsFile::asked_for(Request::new(Method::Get, url));
     loop {
         let mut status = None;

@@ -6,16 +6,21 @@ use std::time::SystemTime;
 
 use super::args::RunArgs;
 use super::exit::Exit;
+use super::metrics::Metrics;
 use super::progress::{Progress, View};
 use super::signal::{self, Signals};
 use super::summary::Summary;
-use super::{check, complain, logger, report};
+use super::term::{self, STDERR};
+use super::{advise, check, complain, logger, report, speak_json, speaks_json};
 use crate::config::{Settings, Source};
 use crate::crawler::{Crawler, StatsHandle};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Runs a crawl to its end.
 pub(super) fn run(args: &RunArgs) -> Exit {
+    if args.json_logs {
+        speak_json();
+    }
     let settings = args.given.source().and_then(Source::read);
     if args.dry_run {
         return check::check(settings);
@@ -27,7 +32,7 @@ pub(super) fn run(args: &RunArgs) -> Exit {
             return Exit::Usage;
         }
     };
-    logger::start(args.verbose);
+    logger::start(args.verbose, args.json_logs);
     match crawl(&settings, args) {
         Ok(exit) => exit,
         // Nothing has begun: one line says it all.
@@ -57,25 +62,32 @@ fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
     let signals = signal::listen(move || stop.stop(), move || at_once.stop_now())
         .map_err(|error| Error::worker("signals cannot be listened for").with_source(error))?;
     let began = SystemTime::now();
+    let metrics = Metrics::start(settings, began, crawler.stats_handle())?;
     let progress = Progress::start(view(settings, args), crawler.stats_handle());
     let result = crawler.run();
     drop(progress);
-    match result {
+    let ended = match result {
         Err(error) if !has_begun(&crawler.stats_handle()) => Err(error),
         result => {
             let exit = conclude(settings, &crawler, &signals, began, result.err());
             Ok(write_report(settings, &crawler, args, exit))
         }
+    };
+    if let Some(metrics) = metrics {
+        let exit = match &ended {
+            Ok(exit) => *exit,
+            Err(error) => Exit::of_error(error),
+        };
+        metrics.end(&crawler.stats(), exit);
     }
+    ended
 }
 
 fn view(settings: &Settings, args: &RunArgs) -> View {
     // Records on the terminal are progress enough, and would run into the line.
     let records = settings.output.path.is_stdout() && io::stdout().is_terminal();
-    View {
-        draw: !args.quiet && !records && io::stderr().is_terminal(),
-        per_minute: settings.policy.max_requests_per_minute,
-    }
+    let quiet = args.quiet || args.json_logs || records;
+    View::new(settings, !quiet && term::can_redraw())
 }
 
 /// Whether a run got so far that it has an end.
@@ -122,7 +134,7 @@ fn conclude(
     }
     for host in settings.hosts() {
         if stats.unmatched_host_rules.contains(&host.rule.name) {
-            complain(&format!(
+            advise(&format!(
                 "canter: [[host]] {} ({}) matched no host of the crawl",
                 host.shown_name(),
                 host.origin
@@ -143,6 +155,10 @@ fn conclude(
             exit = Exit::Failure;
         }
     }
-    complain(&summary.line(exit));
+    if speaks_json() {
+        STDERR.print(&summary.object(exit));
+    } else {
+        complain(&summary.line(exit));
+    }
     exit
 }

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::exit::Exit;
+use super::logger;
 use super::progress::{grouped, rounded_size, whole_seconds};
 use super::signal;
 use crate::admission::SkipReason;
@@ -155,8 +156,21 @@ impl<'a> Summary<'a> {
         out
     }
 
+    /// The same for machines: a line of the log with the whole summary in it.
+    pub(super) fn object(&self, exit: Exit) -> Vec<u8> {
+        let line = self.line(exit);
+        let message = line.strip_prefix("canter: ").unwrap_or(&line);
+        let mut more = b",\"summary\":".to_vec();
+        more.extend(serde_json::to_vec(&self.report(exit)).unwrap_or_else(|_| b"null".to_vec()));
+        logger::object(SystemTime::now(), "info", "canter", message, &more)
+    }
+
     /// The summary as one JSON object, with a line for each key.
     fn json(&self, exit: Exit) -> Vec<u8> {
+        serde_json::to_vec_pretty(&self.report(exit)).unwrap_or_default()
+    }
+
+    fn report(&self, exit: Exit) -> Report<'_> {
         let stats = self.stats;
         let mut began = Vec::new();
         rfc3339::write(self.began, &mut began);
@@ -164,7 +178,7 @@ impl<'a> Summary<'a> {
             .settings
             .hosts()
             .filter(|host| stats.unmatched_host_rules.contains(&host.rule.name));
-        let report = Report {
+        Report {
             end: exit.word(),
             exit: exit.code(),
             why: self.why(exit),
@@ -189,8 +203,7 @@ impl<'a> Summary<'a> {
             robots_obeyed: self.settings.robots.obey,
             parked: stats.parked.iter().map(parked_host).collect(),
             unmatched_hosts: unmatched.map(|host| host.shown_name().to_owned()).collect(),
-        };
-        serde_json::to_vec_pretty(&report).unwrap_or_default()
+        }
     }
 
     /// Writes the summary file, whole or not at all, with the folders that

@@ -1,16 +1,16 @@
 //! [`Settings::crawler`]: a configuration made a crawl. Keeps: whatever the
 //! configuration names is known before the first request.
 
+use std::sync::Arc;
+
+use super::bodies::Bodies;
+use super::outputs::Outputs;
 use super::page_handler::PageHandler;
-use super::{
-    Existing, Order, OutputPath, OutputSettings, PageField, SeedLines, Settings, Sitemaps,
-    TrapSettings,
-};
+use super::{Order, PageField, SeedLines, Settings, Sitemaps, TrapSettings};
 use crate::crawler::{self, Crawler, CrawlerBuilder};
 use crate::error::{Error, Result};
 use crate::fetch::{HttpFetch, HttpFetchBuilder, ReadBody};
 use crate::frontier::{MemoryFrontier, Scope, TrapLimits};
-use crate::ledger::{self, OutputSpec};
 use crate::request::{Method, Request};
 
 /// How many bad lines of lists of URLs are told at once.
@@ -61,12 +61,8 @@ impl Settings {
             .user_agent(&fetch.user_agent)
             .timeout(fetch.timeout)
             .http(self.http())
-            .page_text(self.output.fields.contains(PageField::Text))
-            .handler(PageHandler::new(
-                self.output.fields.clone(),
-                crawl.follow,
-                self.robots,
-            ));
+            .page_text(self.output.pages && self.output.fields.contains(PageField::Text))
+            .page_json_ld(self.output.pages && self.output.fields.contains(PageField::JsonLd));
         if let Some(depth) = crawl.max_depth {
             builder = builder.max_depth(depth);
         }
@@ -96,9 +92,24 @@ impl Settings {
         for seed in seeds {
             builder = builder.seed_request(seed);
         }
-        builder = builder.output(spec(&self.output.path, &self.output));
-        if let Some(log) = &self.output.log {
-            builder = builder.log(spec(log, &self.output));
+        let outputs = self.outputs();
+        let mut handler = self.page_handler(crawl.follow, &outputs);
+        let mut beside: Vec<_> = outputs
+            .beside
+            .iter()
+            .map(|output| self.spec(output))
+            .collect();
+        if let (Some(dir), Some(index)) = (&self.output.bodies, outputs.index) {
+            let bodies = Bodies::new(dir, self.state.is_some());
+            handler = handler.with_bodies(Arc::new(bodies), beside.len());
+            beside.push(index);
+        }
+        builder = builder.handler(handler).outputs_beside(beside);
+        if let Some(main) = &outputs.main {
+            builder = builder.output(self.spec(main));
+        }
+        if let Some(log) = outputs.log {
+            builder = builder.log(log);
         }
         if let Some(dir) = &self.state {
             builder = builder.state(dir).revisit(crawl.revisit);
@@ -120,6 +131,21 @@ impl Settings {
             http = http.allow_host(crate::uri::host_key(url));
         }
         http.build()
+    }
+
+    /// What is done with each page, but for keeping its body.
+    pub(super) fn page_handler(&self, follow: bool, outputs: &Outputs) -> PageHandler {
+        let mut handler = PageHandler::new(self.output.fields.clone(), follow, self.robots);
+        if !self.output.pages {
+            handler = handler.without_pages();
+        }
+        #[cfg(feature = "select")]
+        for (extract, output) in self.extract.iter().zip(&outputs.of_rules) {
+            handler = handler.with_rules(extract.rules.clone(), *output);
+        }
+        #[cfg(not(feature = "select"))]
+        let _ = outputs;
+        handler
     }
 
     /// Every seed, lists of them included.
@@ -197,12 +223,4 @@ fn frontier(order: Order) -> MemoryFrontier {
         Order::Lifo => MemoryFrontier::lifo(),
         Order::BestFirst => MemoryFrontier::best_first(),
     }
-}
-
-fn spec(path: &OutputPath, output: &OutputSettings) -> OutputSpec {
-    OutputSpec::new(path.pattern()).with_existing(match output.existing {
-        Existing::Append => ledger::Existing::Append,
-        Existing::Replace => ledger::Existing::Replace,
-        Existing::Refuse => ledger::Existing::Refuse,
-    })
 }

@@ -14,11 +14,20 @@
 //! | `problem`, `suggest` | what is wrong, and what was probably meant |
 //! | `seeds` | lists of URLs |
 //! | `crawl`, `page_handler` | the crawl that the settings describe; what it does with each page |
-//! | `record`, `json`, `rfc3339` | the fields of a page's record, and how they are written |
+//! | `outputs` | which record goes to which file |
+//! | `record`, `item_record`, `json`, `rfc3339` | the fields of a page's record and of an item's, and how they are written |
+//! | `bodies`, `kept`, `offline` | bodies that are kept, their index, and reading them again |
 
+mod bodies;
 mod crawl;
 mod document;
+#[cfg(feature = "select")]
+mod item_record;
 pub(crate) mod json;
+mod kept;
+#[cfg(feature = "cli")]
+pub(crate) mod offline;
+mod outputs;
 mod page_handler;
 mod problem;
 mod record;
@@ -85,6 +94,10 @@ pub struct Settings {
     pub traps: TrapSettings,
     /// Where records go.
     pub output: OutputSettings,
+    /// What is read of pages besides: `[extract.NAME]`, in the order of the
+    /// file.
+    #[cfg(feature = "select")]
+    pub extract: Vec<ExtractSettings>,
     /// The folder of what is kept between runs; `None` keeps nothing.
     pub state: Option<PathBuf>,
     file: Option<PathBuf>,
@@ -304,16 +317,52 @@ impl Default for TrapSettings {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OutputSettings {
-    /// Where the records of pages go, one line of JSON each.
+    /// Where records go.
     pub path: OutputPath,
+    /// How they are written.
+    pub format: Format,
+    /// Whether there is a record of each page. Without it there are only those
+    /// of `[extract.NAME]`.
+    pub pages: bool,
     /// What happens to a file that is there.
     pub existing: Existing,
-    /// What a record holds.
+    /// What a page's record holds.
     pub fields: PageFields,
+    /// The folder in which the bodies of pages are kept, for `canter extract`.
+    pub bodies: Option<PathBuf>,
     /// Where a line for each URL that ended goes.
     pub log: Option<OutputPath>,
     /// Where the totals of the run go.
     pub summary: Option<OutputPath>,
+    /// Where metrics for Prometheus go, in the text format, while a run goes on
+    /// and at its end.
+    pub metrics: Option<PathBuf>,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// One value of JSON a line.
+    #[default]
+    JsonLines,
+    /// Comma-separated values (RFC 4180), for files that end in `.csv`.
+    Csv,
+}
+
+/// `[extract.NAME]`: what is read of pages.
+#[cfg(feature = "select")]
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExtractSettings {
+    /// The rules, which have the table's name.
+    pub rules: crate::select::Rules,
+    /// Where its records go, if not to where those of pages go.
+    pub output: Option<OutputPath>,
+    /// How they are written there.
+    pub format: Format,
+    /// What is in effect: each key, its value as TOML, and where it comes from.
+    pub entries: Vec<(String, String, Origin)>,
 }
 
 /// What happens to an output file that is there.
@@ -409,6 +458,13 @@ impl fmt::Debug for Settings {
         } in &self.entries
         {
             map.entry(&Plain(&format!("{table}.{key}")), &Plain(value));
+        }
+        #[cfg(feature = "select")]
+        for extract in &self.extract {
+            for (key, value, _) in &extract.entries {
+                let key = format!("extract.{}.{key}", extract.rules.name());
+                map.entry(&Plain(&key), &Plain(value));
+            }
         }
         for host in self.hosts() {
             map.entry(&Plain("host"), &Plain(&host.to_string()));

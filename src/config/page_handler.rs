@@ -1,10 +1,15 @@
 //! [`PageHandler`]: what a configured crawl does with each page. Keeps: a page
-//! is parsed once, and only if a field or its links are wanted; what is no HTML
-//! is never parsed.
+//! is parsed once, and only if a field, an item or its links are wanted; what is
+//! no HTML is never parsed; and what comes of a page depends on nothing but the
+//! page and what the index of kept bodies says of it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::RobotsSettings;
+use super::bodies::Bodies;
+use super::kept::Kept;
 use super::record::{PageField, PageFields, PageRecord};
 use crate::error::Result;
 use crate::extract::{Context, Html, Queue, Record, header_directives};
@@ -17,17 +22,26 @@ use crate::uri;
 /// Room for a record with the usual fields, in bytes.
 const RECORD_ROOM: usize = 512;
 
-/// Writes a record of each page, and follows its links.
+/// Writes a record of each page and those of its items, keeps its body, and
+/// follows its links.
 ///
-/// What is no HTML gets a record without title and links. A page that failed
-/// gets none, nor does one that asks for none, if that is heeded.
+/// What is no HTML gets a record without title and links. Nothing is kept of a
+/// page that failed, nor of one that asks for that, if it is heeded.
 #[derive(Debug, Clone)]
 pub(super) struct PageHandler {
     fields: PageFields,
+    /// Whether pages have records.
+    pages: bool,
     follow: bool,
     robots: RobotsSettings,
-    /// Whether pages must be parsed for it.
+    /// Whether every page must be parsed for it.
     parse: bool,
+    /// What is read of pages besides, and the number of the output it goes to;
+    /// `None` is that of the pages' records.
+    #[cfg(feature = "select")]
+    rules: Vec<(crate::select::Rules, Option<usize>)>,
+    /// Where bodies are kept, and the number of their index's output.
+    bodies: Option<(Arc<Bodies>, usize)>,
 }
 
 impl PageHandler {
@@ -35,23 +49,48 @@ impl PageHandler {
         let parse = follow || robots.noindex || fields.iter().any(is_of_html);
         PageHandler {
             fields,
+            pages: true,
             follow,
             robots,
             parse,
+            #[cfg(feature = "select")]
+            rules: Vec::new(),
+            bodies: None,
         }
+    }
+
+    /// Writes no records of pages.
+    pub(super) fn without_pages(mut self) -> Self {
+        self.pages = false;
+        self.parse = self.follow || self.robots.noindex;
+        self
+    }
+
+    /// Reads items by these rules, for the output of that number; `None` is
+    /// that of the pages' records.
+    #[cfg(feature = "select")]
+    pub(super) fn with_rules(mut self, rules: crate::select::Rules, output: Option<usize>) -> Self {
+        self.rules.push((rules, output));
+        self
+    }
+
+    /// Keeps the pages' bodies, and puts the index into the output of that
+    /// number.
+    pub(super) fn with_bodies(mut self, bodies: Arc<Bodies>, output: usize) -> Self {
+        self.bodies = Some((bodies, output));
+        self
     }
 
     fn page(&self, cx: &Context) -> Result<()> {
         let response = cx.response()?;
         // What cannot be read as HTML is a page of another kind.
-        let html = if self.parse {
+        let html = if self.parse || self.has_rules_for(&response) {
             cx.extract::<Html>().ok()
         } else {
             None
         };
         if !(self.robots.noindex && asks_for_no_record(cx, &response, html.as_ref())) {
-            let record = self.record(cx, &response, html.as_ref());
-            cx.emit(Record::from_json_line(record)?);
+            self.write(cx, &response, html.as_ref())?;
         }
         if self.follow
             && let Some(html) = &html
@@ -66,7 +105,97 @@ impl PageHandler {
         Ok(())
     }
 
-    fn record(&self, cx: &Context, response: &Response, html: Option<&Html>) -> Vec<u8> {
+    /// Emits all that there is to be written of the page.
+    fn write(&self, cx: &Context, response: &Response, html: Option<&Html>) -> Result<()> {
+        let now = cx.services().wall_now();
+        let changed = if self.bodies.is_some() || self.fields.contains(PageField::Changed) {
+            cx.changed()?
+        } else {
+            None
+        };
+        if self.pages {
+            let line = self.record(cx, response, html, (now, changed));
+            cx.emit(Record::from_json_line(line)?);
+        }
+        #[cfg(feature = "select")]
+        if let Some(html) = html {
+            self.items(cx, html)?;
+        }
+        let Some((bodies, output)) = &self.bodies else {
+            return Ok(());
+        };
+        let body = response.body();
+        let kept = Kept {
+            request: cx.request(),
+            response,
+            hash: uri::hash(body),
+            fetched_at: now,
+            changed,
+        };
+        if !body.is_empty() {
+            bodies.keep(kept.hash, body)?;
+        }
+        let mut line = Vec::with_capacity(RECORD_ROOM);
+        kept.write(&mut line);
+        cx.emit_beside(*output, Record::from_json_line(line)?, false);
+        Ok(())
+    }
+
+    #[cfg(feature = "select")]
+    fn has_rules_for(&self, response: &Response) -> bool {
+        let mut rules = self.rules.iter();
+        rules.any(|(rules, _)| rules.apply_to(response.url()))
+    }
+
+    #[cfg(not(feature = "select"))]
+    #[expect(clippy::unused_self, reason = "without the feature there are no rules")]
+    fn has_rules_for(&self, _: &Response) -> bool {
+        false
+    }
+
+    /// Emits the page's items, and says what could not be read.
+    #[cfg(feature = "select")]
+    fn items(&self, cx: &Context, html: &Html) -> Result<()> {
+        let url = || uri::without_credentials(html.url());
+        let mut dom = None;
+        for (rules, output) in &self.rules {
+            if !rules.apply_to(html.url()) {
+                continue;
+            }
+            let dom = match &mut dom {
+                Some(dom) => &*dom,
+                none => match html.dom() {
+                    Ok(tree) => none.insert(tree),
+                    Err(error) => {
+                        log::warn!("{}: {}", url(), error.message());
+                        return Ok(());
+                    }
+                },
+            };
+            let extracted = rules.extract(dom);
+            for fault in &extracted.faults {
+                log::warn!("{}: {fault}", url());
+            }
+            for item in &extracted.items {
+                let mut line = Vec::with_capacity(RECORD_ROOM);
+                super::item_record::write(item, &mut line);
+                let record = Record::from_json_line(line)?;
+                match output {
+                    None => cx.emit(record),
+                    Some(output) => cx.emit_beside(*output, record, true),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        cx: &Context,
+        response: &Response,
+        html: Option<&Html>,
+        (fetched_at, changed): (SystemTime, Option<bool>),
+    ) -> Vec<u8> {
         let request = cx.request();
         let url = uri::without_credentials(response.url());
         let wants = |field| self.fields.contains(field);
@@ -101,7 +230,7 @@ impl PageHandler {
                 _ => 0,
             },
             links_list: &links_list,
-            fetched_at: cx.services().wall_now(),
+            fetched_at,
             elapsed: response.elapsed(),
             seen_type: if wants(PageField::SeenType) {
                 response.seen().map(Sniffed::as_str)
@@ -113,6 +242,16 @@ impl PageHandler {
                 _ => None,
             },
             headers: response.headers(),
+            hash: if wants(PageField::Hash) {
+                uri::hash(response.body())
+            } else {
+                0
+            },
+            changed,
+            json_ld: match html {
+                Some(html) if wants(PageField::JsonLd) => html.json_ld(),
+                _ => &[],
+            },
             ..PageRecord::new(&url, response.status())
         };
         let mut line = Vec::with_capacity(RECORD_ROOM);
@@ -142,6 +281,7 @@ fn is_of_html(field: PageField) -> bool {
             | PageField::Links
             | PageField::LinksList
             | PageField::Text
+            | PageField::JsonLd
     )
 }
 

@@ -63,11 +63,18 @@ pub enum PageField {
     /// The response's headers: each name in lower case with a list of values.
     /// On request.
     Headers,
+    /// A hash of the decoded body, as 16 hexadecimal digits. On request.
+    Hash,
+    /// Whether the body is another than on an earlier pass; `null` when there
+    /// was none. On request.
+    Changed,
+    /// The objects of the page's JSON-LD. On request.
+    JsonLd,
 }
 
 impl PageField {
     /// Every field, in the order of the default record, those on request last.
-    pub const ALL: [PageField; 19] = [
+    pub const ALL: [PageField; 22] = [
         PageField::Url,
         PageField::Requested,
         PageField::Redirects,
@@ -87,6 +94,9 @@ impl PageField {
         PageField::Text,
         PageField::LinksList,
         PageField::Headers,
+        PageField::Hash,
+        PageField::Changed,
+        PageField::JsonLd,
     ];
     /// How many of them a record has by default.
     const BY_DEFAULT: usize = 15;
@@ -114,6 +124,9 @@ impl PageField {
             PageField::Text => "text",
             PageField::LinksList => "links_list",
             PageField::Headers => "headers",
+            PageField::Hash => "hash",
+            PageField::Changed => "changed",
+            PageField::JsonLd => "jsonld",
         }
     }
 }
@@ -187,6 +200,12 @@ pub struct PageRecord<'a> {
     pub text: Option<Cow<'a, str>>,
     /// The response's headers as they came.
     pub headers: &'a [(String, Vec<u8>)],
+    /// A hash of the decoded body; only looked at when the field is chosen.
+    pub hash: u64,
+    /// Whether the body is another than on an earlier pass.
+    pub changed: Option<bool>,
+    /// The objects of the page's JSON-LD, each as JSON on one line.
+    pub json_ld: &'a [String],
 }
 
 impl<'a> PageRecord<'a> {
@@ -212,6 +231,9 @@ impl<'a> PageRecord<'a> {
             seen_type: None,
             text: None,
             headers: &[],
+            hash: 0,
+            changed: None,
+            json_ld: &[],
         }
     }
 }
@@ -242,6 +264,13 @@ impl PageFields {
 
     pub(super) fn read_field(node: &Node) -> Result<PageField, Fault> {
         scalar::choice(node, &PageField::ALL.map(|field| (field.name(), field)))
+    }
+
+    /// Chooses one more field, if it is not chosen yet.
+    pub(super) fn add(&mut self, field: PageField) {
+        if !self.contains(field) {
+            self.0.push(field);
+        }
     }
 
     /// Appends the record as one line of JSON, its line end included. Nothing
@@ -306,6 +335,17 @@ fn write_field(field: PageField, page: &PageRecord<'_>, out: &mut Vec<u8>) {
         PageField::Text => optional(page.text.as_deref(), out),
         PageField::LinksList => list(page.links_list, out, |link, out| string(link, out)),
         PageField::Headers => headers(page.headers, out),
+        PageField::Hash => {
+            write!(out, "\"{:016x}\"", page.hash).expect("a vector takes every byte");
+        }
+        PageField::Changed => out.extend_from_slice(match page.changed {
+            None => b"null",
+            Some(true) => b"true",
+            Some(false) => b"false",
+        }),
+        PageField::JsonLd => list(page.json_ld, out, |object, out| {
+            out.extend_from_slice(object.as_bytes());
+        }),
     }
 }
 
@@ -393,6 +433,9 @@ mod tests {
             seen_type: Some("html"),
             text: Some("some text".into()),
             headers: &headers,
+            hash: 0xa1,
+            changed: Some(true),
+            json_ld: &["{\"@type\":\"Lamp\"}".to_owned(), "{}".to_owned()],
             ..PageRecord::new(&url, 200)
         };
         let mut line = Vec::new();
@@ -422,6 +465,9 @@ mod tests {
             "text": "some text",
             "links_list": ["https://b.test/1", "https://b.test/2"],
             "headers": {"content-type": ["text/html"], "set-cookie": ["a=1", "b=2"], "x": ["\u{fc}\n"]},
+            "hash": "00000000000000a1",
+            "changed": true,
+            "jsonld": [{"@type": "Lamp"}, {}],
         });
         assert_eq!(value, expected);
     }

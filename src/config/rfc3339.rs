@@ -34,6 +34,51 @@ pub(crate) fn write(time: SystemTime, out: &mut Vec<u8>) {
     out.push(b'Z');
 }
 
+/// Reads what [`write`] wrote.
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
+    let bytes = text.as_bytes();
+    let marks = [
+        (4, b'-'),
+        (7, b'-'),
+        (10, b'T'),
+        (13, b':'),
+        (16, b':'),
+        (19, b'.'),
+        (23, b'Z'),
+    ];
+    if bytes.len() != 24 || marks.iter().any(|&(at, mark)| bytes[at] != mark) {
+        return None;
+    }
+    let number = |from: usize, to: usize| -> Option<i64> {
+        let digits = text.get(from..to)?;
+        let all = digits.bytes().all(|byte| byte.is_ascii_digit());
+        all.then(|| digits.parse().ok())?
+    };
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let known = (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !known || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Years begin in March, as in `write_date`.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    let days = year.div_euclid(400) * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    let seconds = (days - EPOCH_DAY) * DAY + hour * 3600 + minute * 60 + second;
+    let millis = Duration::from_millis(u64::try_from(number(20, 23)?).ok()?);
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    if seconds < 0 {
+        EPOCH.checked_sub(whole)?.checked_add(millis)
+    } else {
+        EPOCH.checked_add(whole)?.checked_add(millis)
+    }
+}
+
 /// The day alone: `2026-01-31`.
 pub(crate) fn date(time: SystemTime) -> String {
     let mut out = Vec::with_capacity(10);

@@ -56,6 +56,8 @@ impl Fault {
 struct Unknown {
     origin: Origin,
     table: &'static str,
+    /// The table as it is written.
+    label: String,
     key: String,
 }
 
@@ -117,8 +119,20 @@ impl Report {
 
     /// Reads a table that was already taken out.
     pub(super) fn section_of(&mut self, table: Table, name: &'static str) -> Section<'_> {
+        self.section_labelled(table, name, name)
+    }
+
+    /// Reads a table that has a name of its own, `label`, among those of its
+    /// kind.
+    pub(super) fn section_labelled(
+        &mut self,
+        table: Table,
+        name: &'static str,
+        label: &str,
+    ) -> Section<'_> {
         Section {
             name,
+            label: label.to_owned(),
             table,
             asked: Vec::new(),
             report: self,
@@ -138,15 +152,22 @@ impl Report {
                 self.unknown.push(Unknown {
                     origin,
                     table: "",
+                    label: String::new(),
                     key,
                 });
             }
         }
-        for Unknown { origin, table, key } in std::mem::take(&mut self.unknown) {
-            let path = if table.is_empty() {
+        for unknown in std::mem::take(&mut self.unknown) {
+            let Unknown {
+                origin,
+                table,
+                label,
+                key,
+            } = unknown;
+            let path = if label.is_empty() {
                 key.clone()
             } else {
-                format!("{table}.{key}")
+                format!("{label}.{key}")
             };
             let mut problem = Problem::new(origin, path, "unknown key");
             problem.hint = self
@@ -182,6 +203,8 @@ impl Report {
 /// One table while it is read.
 pub(super) struct Section<'r> {
     name: &'static str,
+    /// How it is written in messages.
+    label: String,
     table: Table,
     asked: Vec<&'static str>,
     pub(super) report: &'r mut Report,
@@ -202,7 +225,7 @@ impl Section<'_> {
 
     /// The key with its table.
     pub(super) fn path(&self, key: &str) -> String {
-        format!("{}.{key}", self.name)
+        format!("{}.{key}", self.label)
     }
 
     /// Notes what is wrong with a key's value.
@@ -295,6 +318,7 @@ impl Section<'_> {
     pub(super) fn finish(self) {
         let Section {
             name,
+            label,
             table,
             asked,
             report,
@@ -304,6 +328,7 @@ impl Section<'_> {
             report.unknown.push(Unknown {
                 origin,
                 table: name,
+                label: label.clone(),
                 key,
             });
         }

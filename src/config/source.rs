@@ -164,6 +164,10 @@ impl Source {
         let traps = tables::traps(&mut root, &mut report);
         let output = tables::output(&mut root, &mut report, &place);
         let state = tables::state(&mut root, &mut report, &place);
+        #[cfg(feature = "select")]
+        let extract = tables::extract(&mut root, &mut report, &place, &output);
+        #[cfg(not(feature = "select"))]
+        tables::refuse_extract(&mut root, &mut report);
         let host_places = tables::hosts(&mut root, &mut report, &mut policy);
         report.close(root);
 
@@ -187,6 +191,8 @@ impl Source {
             fetch,
             traps,
             output,
+            #[cfg(feature = "select")]
+            extract,
             state,
             file: self.file,
             entries: report.entries,

@@ -1,7 +1,7 @@
 //! [`Books`]: the ledger of a run, and what it has to say about earlier runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::builder::Plan;
 use super::engine::Engine;
@@ -13,6 +13,9 @@ use crate::ledger::{
 };
 use crate::request::Request;
 use crate::robots::Robots;
+
+/// How late a commit can be, and what its time is rounded to.
+const COMMIT_SLACK: Duration = Duration::from_secs(3);
 
 /// The ledger of a run.
 pub(super) struct Books {
@@ -63,11 +66,24 @@ impl Books {
         Arc::clone(&self.pages)
     }
 
-    /// Gives the engine what earlier runs left, once.
-    pub(super) fn restore(&mut self, engine: &mut Engine, plan: &Plan, now: Instant) -> Result<()> {
+    /// Gives the engine what earlier runs left, once. `earlier` is the engine
+    /// of the run before, if it was one of this process.
+    pub(super) fn restore(
+        &mut self,
+        engine: &mut Engine,
+        plan: &Plan,
+        earlier: Option<&Engine>,
+        now: Instant,
+    ) -> Result<()> {
         let Some(restored) = self.restored.take() else {
             return Ok(());
         };
+        // Before anything else: hosts learn of it as they become known.
+        match (earlier, restored.last_commit) {
+            (Some(earlier), _) => engine.restore_pace_of(earlier),
+            (None, Some(at)) => engine.restore_pace(last_start(at, plan, now)),
+            (None, None) => {}
+        }
         for (fingerprint, end) in restored.known() {
             if end.is_some() {
                 engine.restore_seen(fingerprint);
@@ -101,6 +117,15 @@ impl Books {
             }
         })
     }
+}
+
+/// When a run that last committed at `commit` may last have started a request.
+/// A start changes nothing that is committed before its answer has come, or
+/// its time is up.
+fn last_start(commit: SystemTime, plan: &Plan, now: Instant) -> Instant {
+    let idle = SystemTime::now().duration_since(commit).unwrap_or_default();
+    let ago = idle.saturating_sub(plan.services.timeout() + COMMIT_SLACK);
+    now.checked_sub(ago).unwrap_or(now)
 }
 
 /// What tells this crawl from another.

@@ -127,6 +127,7 @@ pub struct CrawlerBuilder {
     status_policy: StatusPolicy,
     timeout: Duration,
     page_text: bool,
+    page_json_ld: bool,
     shared: StateMap,
     keep: Keep,
 }
@@ -154,6 +155,7 @@ impl CrawlerBuilder {
             status_policy: StatusPolicy::default(),
             timeout: DEFAULT_TIMEOUT,
             page_text: false,
+            page_json_ld: false,
             shared: StateMap::new(),
             keep: Keep::default(),
         }
@@ -301,6 +303,13 @@ impl CrawlerBuilder {
         self
     }
 
+    /// Whether every page's JSON-LD is gathered in the pass that reads its
+    /// links, for [`Html::json_ld`](crate::extract::Html::json_ld).
+    pub fn page_json_ld(mut self, gather: bool) -> Self {
+        self.page_json_ld = gather;
+        self
+    }
+
     /// Gives handlers a value, which they reach through
     /// [`State`](crate::extract::State).
     pub fn share<S: Send + Sync + 'static>(mut self, value: S) -> Self {
@@ -408,6 +417,7 @@ impl CrawlerBuilder {
             .with_max_redirects(policy.max_redirects)
             .with_agent(&self.user_agent)
             .with_page_text(self.page_text)
+            .with_page_json_ld(self.page_json_ld)
             .with_state(self.shared);
         let plan = Plan {
             admit: Arc::new(Admit {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use url::{Position, Url};
 
+use super::backlog::Backlog;
 use super::job::{JobId, Why};
 use super::origins::{OriginTable, RobotsState};
 use super::stats::{RunEnd, Stats};
@@ -122,13 +123,15 @@ pub struct Engine {
     /// URLs that earlier runs were done with.
     pub(super) done_before: u64,
     pub(super) started: Option<Instant>,
+    /// When a request was last started.
+    pub(super) last_start: Option<Instant>,
     pub(super) deadline: Option<Instant>,
     pub(super) stopped: Option<(Instant, RunEnd)>,
     /// Whether requests in flight have no time left after a stop.
     pub(super) abandoned: bool,
     pub(super) fatal: Option<Error>,
     pub(super) why: Option<Why>,
-    pub(super) journal: Vec<Change>,
+    pub(super) journal: Backlog,
     pub(super) rng: fastrand::Rng,
 }
 
@@ -160,12 +163,13 @@ impl Engine {
             counts: Stats::default(),
             done_before: 0,
             started: None,
+            last_start: None,
             deadline: None,
             stopped: None,
             abandoned: false,
             fatal: None,
             why: None,
-            journal: Vec::new(),
+            journal: Backlog::default(),
             rng: fastrand::Rng::with_seed(options.seed),
             policy,
             options,

@@ -19,6 +19,12 @@ use crate::request::Request;
 const PATHS_NAMED: usize = 10;
 
 impl Engine {
+    /// Notes what the run begins with, for those who ask how it goes.
+    pub(super) fn note_beginning(&mut self, began_with: u64, pass: u64) {
+        self.counts.began_with = began_with;
+        self.counts.pass = pass;
+    }
+
     /// Whether the run is stopping.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
@@ -32,7 +38,7 @@ impl Engine {
 
     /// The changes since they were last taken, oldest first.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.journal)
+        self.journal.take()
     }
 
     /// The sums of this run so far.
@@ -53,10 +59,10 @@ impl Engine {
         })
     }
 
-    /// How many changes are kept.
+    /// How much memory the changes take that are kept, in bytes, roughly.
     #[must_use]
-    pub fn changes(&self) -> usize {
-        self.journal.len()
+    pub fn backlog(&self) -> usize {
+        self.journal.bytes()
     }
 
     /// URLs that are queued or in flight.

@@ -1,6 +1,7 @@
 //! [`Crawler`]: the engine, its threads and the fetcher, put together.
 
 mod admit;
+mod backlog;
 mod books;
 mod builder;
 pub mod chronicle;

@@ -399,6 +399,7 @@ impl Engine {
             *used = true;
         }
         self.pacer.take(now);
+        self.last_start = Some(now);
         let record = self.hosts.get_mut(host);
         record.on_start(now);
         record.pages += u64::from(entry.kind == Kind::Page);

@@ -18,6 +18,10 @@ use super::poll::Outlook;
 use super::stats::{RunEnd, Stats};
 use crate::ledger::{Change, Totals};
 
+/// What part of the bytes of changes that may be kept is written before its
+/// time: there is room for what comes while they are written.
+const DUE_PART: usize = 16;
+
 /// An engine and the threads that wait for it.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -117,8 +121,7 @@ impl Pool {
         let Some(engine) = shared.engine.as_mut() else {
             return turn;
         };
-        turn.ending = engine.finish_and_look(report, now);
-        turn.journal_full = self.journal_full(engine);
+        self.finish(engine, report, now, &mut turn);
         turn.spawn = self.pass_baton(&mut shared, now);
         turn
     }
@@ -146,8 +149,7 @@ impl Pool {
             let Some(engine) = shared.engine.as_mut() else {
                 return turn;
             };
-            turn.ending = engine.finish_and_look(report, Instant::now());
-            turn.journal_full = self.journal_full(engine);
+            self.finish(engine, report, Instant::now(), &mut turn);
         }
         loop {
             if shared.over {
@@ -289,15 +291,23 @@ impl Pool {
     }
 
     fn is_full(&self, engine: &Engine) -> bool {
-        engine.changes() >= self.journal_limit
+        engine.backlog() >= self.journal_limit
     }
 
-    fn journal_full(&self, engine: &Engine) -> bool {
-        let full = self.is_full(engine);
-        if full {
+    /// Whether so many changes are kept that the caller should write them
+    /// before its time.
+    fn is_due(&self, engine: &Engine) -> bool {
+        engine.backlog() >= self.journal_limit / DUE_PART
+    }
+
+    /// Tells the engine how a job ended.
+    fn finish(&self, engine: &mut Engine, report: Report, now: Instant, turn: &mut Turn) {
+        let was_due = self.is_due(engine);
+        turn.ending = engine.finish_and_look(report, now);
+        turn.journal_full = self.is_full(engine);
+        if self.is_due(engine) && !was_due {
             self.caller.notify_all();
         }
-        full
     }
 
     /// Counts the first thread in. Later ones are counted by `pass_baton`.
@@ -367,7 +377,7 @@ impl Pool {
         self.with_engine(|engine| engine.stats(Instant::now()))
     }
 
-    /// Waits for the end, for a full journal, or for a time; takes the changes
+    /// Waits for the end, for many changes, or for a time; takes the changes
     /// out, and says whether the run is over. Rings the engine's alarm while
     /// it waits: the workers may all be stuck.
     pub(super) fn wait_for_changes(&self, timeout: Duration) -> Batch {
@@ -387,11 +397,11 @@ impl Pool {
                     self.wake_all(&mut shared);
                 }
             }
-            let full = shared
+            let due = shared
                 .engine
                 .as_ref()
-                .is_some_and(|engine| self.is_full(engine));
-            if shared.over || full || now >= until {
+                .is_some_and(|engine| self.is_due(engine));
+            if shared.over || due || now >= until {
                 let over = shared.over;
                 let mut batch = Batch {
                     over,

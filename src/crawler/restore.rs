@@ -36,6 +36,26 @@ impl Engine {
         };
     }
 
+    /// Says when an earlier run may last have started a request: rate and gaps
+    /// count from then, so that two runs are not faster than one.
+    pub fn restore_pace(&mut self, last_start: Instant) {
+        self.hosts.assume_started(last_start);
+        self.pacer.assume_started(last_start);
+    }
+
+    /// Takes over the pace of an engine whose crawl is complete: when it last
+    /// started something, and which hosts asked to be left alone.
+    pub fn restore_pace_of(&mut self, other: &Engine) {
+        if let Some(last_start) = other.last_start {
+            self.restore_pace(last_start);
+        }
+        for host in other.hosts.iter() {
+            if let Some(until) = host.paused_until() {
+                self.restore_pause(&host.name, until);
+            }
+        }
+    }
+
     /// Leaves a host alone until `until`, as an earlier run was asked to.
     pub fn restore_pause(&mut self, host: &str, until: Instant) {
         let host = self.hosts.find_or_add(host, &self.policy);

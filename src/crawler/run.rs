@@ -30,8 +30,9 @@ use crate::request::{Method, Request, parse_url};
 /// Stack of a worker. Parsers keep no deep recursion on it, and handlers get
 /// as much as a thread of the standard library has on most systems.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
-/// How many changes may be kept before workers wait for them to be written.
-const JOURNAL_LIMIT: usize = 16_384;
+/// How many bytes of changes may be kept before workers wait for them to be
+/// written: a fast crawl goes on over a sync of a slow disk.
+const JOURNAL_LIMIT: usize = 8 * 1024 * 1024;
 /// How often what happened is written.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -85,29 +86,36 @@ pub(super) fn run(
     let now = Instant::now();
     let seeds = seeds(plan)?;
     let mut books = Books::open(plan, &seeds)?;
-    let mut engine = match &mut books {
-        // What is left is in the state.
-        Some(books) if plan.keep.state_dir.is_some() => {
+    let mut engine = match (left.take(), &mut books) {
+        (earlier, Some(books)) if plan.keep.state_dir.is_some() => {
             let mut engine = new_engine(plan);
             engine.begin_run(now);
-            books.restore(&mut engine, plan, now)?;
+            books.restore(&mut engine, plan, earlier.as_ref(), now)?;
             engine
         }
-        _ => {
-            let left = left.take().filter(|engine| engine.pending() > 0);
-            let mut engine = left.unwrap_or_else(|| new_engine(plan));
+        (Some(mut earlier), _) if earlier.pending() > 0 => {
+            earlier.begin_run(now);
+            earlier
+        }
+        (earlier, _) => {
+            let mut engine = new_engine(plan);
             engine.begin_run(now);
+            if let Some(earlier) = &earlier {
+                engine.restore_pace_of(earlier);
+            }
             engine
         }
     };
     let recorder = recorder(plan, control, books.as_ref());
     control.set_recorder(recorder.clone());
-    let pages = books.as_ref().map(Books::pages);
+    let keeps_state = plan.keep.state_dir.is_some();
+    let pages = books.as_ref().filter(|_| keeps_state).map(Books::pages);
     let pass = books.as_ref().map_or(1, |books| books.pass);
     for seed in seeds {
         let _ = engine.push(seed, now);
     }
     let began_with = engine.pending();
+    engine.note_beginning(began_with, pass);
     info!("the run begins with {began_with} URLs");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
@@ -144,9 +152,7 @@ pub(super) fn run(
     let failed = keep_books(&pool, &mut books, scribe.as_mut());
     let mut engine = pool.take_engine();
     let now = Instant::now();
-    let mut stats = engine.end_run(now);
-    stats.began_with = began_with;
-    stats.pass = pass;
+    let stats = engine.end_run(now);
     warn_of_the_endless(&stats);
     control.wakes.store(pool.wakes(), Ordering::Relaxed);
     *control.last.lock().unwrap_or_else(PoisonError::into_inner) = stats.clone();

@@ -65,6 +65,8 @@ mod context;
 mod crawl;
 mod effects;
 mod emit;
+#[cfg(feature = "select")]
+mod items;
 mod page;
 mod panics;
 mod queue;
@@ -72,12 +74,16 @@ mod services;
 mod state;
 mod target;
 
+#[cfg(feature = "select")]
+pub use crate::select::Item;
 pub(crate) use answer::Detour;
 pub use body::{Body, Head, Json, Text};
 pub use context::Context;
 pub use crawl::{Attempt, Depth};
 pub use effects::{Beside, Effects, Record};
 pub use emit::Emit;
+#[cfg(feature = "select")]
+pub use items::Items;
 pub(crate) use page::header_directives;
 pub use page::{Html, Links, SitemapFile};
 pub(crate) use panics::panicked;

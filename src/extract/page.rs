@@ -19,6 +19,8 @@ use crate::error::Result;
 use crate::fetch::Response;
 use crate::html::{self, Link, Page, PageOptions, RobotsDirectives};
 use crate::http::{self, MediaType, Sniffed};
+#[cfg(feature = "select")]
+use crate::select::{Dom, Element};
 use crate::sitemap::{self, Sitemap};
 
 /// The body read as an HTML page, as a browser with scripting off reads it.
@@ -55,7 +57,7 @@ struct Inner {
     /// asked for it.
     source: OnceLock<Text>,
     visible: OnceLock<String>,
-    /// The page with its `meta` elements, which few ask for.
+    /// The page with its `meta` elements and JSON-LD, which few ask for.
     detailed: OnceLock<Page>,
 }
 
@@ -143,9 +145,22 @@ impl Html {
         self.detailed().metas()
     }
 
+    /// The objects of the page's JSON-LD, in document order, each as JSON on
+    /// one line. A script that is no JSON is passed over, with a line in the
+    /// debug log. Unless the crawl gathers it
+    /// ([`page_json_ld`](crate::CrawlerBuilder::page_json_ld)), the first call
+    /// reads the page once more, as in [`meta`](Self::meta).
+    #[must_use]
+    pub fn json_ld(&self) -> &[String] {
+        let gathered = self.inner.page.json_ld();
+        gathered
+            .or_else(|| self.detailed().json_ld())
+            .unwrap_or_default()
+    }
+
     fn detailed(&self) -> &Page {
         self.inner.detailed.get_or_init(|| {
-            let options = PageOptions::new().metas(true);
+            let options = PageOptions::new().metas(true).json_ld(true);
             Page::parse(self.source(), self.url(), self.inner.encoding, &options)
         })
     }
@@ -213,6 +228,27 @@ impl Html {
     #[must_use]
     pub fn response(&self) -> &Arc<Response> {
         &self.inner.response
+    }
+
+    /// The page as a tree of elements, read anew by each call.
+    ///
+    /// # Errors
+    /// Those of [`Dom::parse`].
+    #[cfg(feature = "select")]
+    pub fn dom(&self) -> Result<Dom> {
+        Dom::parse(self.source(), self.url(), self.inner.encoding)
+    }
+
+    /// The elements that match a CSS selector, in the order of the page. Each
+    /// call reads the page anew; for several selectors take its
+    /// [`dom`](Self::dom) once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when it is no
+    /// selector, and those of [`Dom::parse`].
+    #[cfg(feature = "select")]
+    pub fn select(&self, css: &str) -> Result<Vec<Element>> {
+        self.dom()?.select(css)
     }
 }
 

@@ -111,6 +111,13 @@ impl Services {
         self
     }
 
+    /// Sets whether a page's JSON-LD is collected while it is parsed.
+    #[must_use]
+    pub fn with_page_json_ld(mut self, json_ld: bool) -> Self {
+        self.page_options = self.page_options.json_ld(json_ld);
+        self
+    }
+
     /// Sets the values that handlers share.
     #[must_use]
     pub fn with_state(mut self, state: StateMap) -> Self {
@@ -152,6 +159,11 @@ impl Services {
             .unwrap_or_else(|| start + MAX_DURATION);
         panic::catch_unwind(AssertUnwindSafe(|| self.fetch.fetch(request, deadline)))
             .unwrap_or_else(|payload| Err(panicked("the fetcher", payload)))
+    }
+
+    /// How long a fetch may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// What the wall clock says.

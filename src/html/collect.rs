@@ -1,9 +1,11 @@
 //! [`Collector`]: gathers from the tags of a page what was asked for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::directives::{RobotsDirectives, meta_directives, refresh_target};
 use super::emitter::Attrs;
+use super::json_ld::is_json_ld;
 use super::links::{LinkKind, References};
 use super::tag::{Attr, AttrSet, Name, Tag};
 use super::text::Text;
@@ -13,6 +15,7 @@ const LINK: AttrSet = AttrSet::of(&[Attr::Href, Attr::Rel]);
 const SRC: AttrSet = AttrSet::of(&[Attr::Src]);
 const BASE: AttrSet = AttrSet::of(&[Attr::Href]);
 const META: AttrSet = AttrSet::of(&[Attr::Name, Attr::Property, Attr::HttpEquiv, Attr::Content]);
+const SCRIPT: AttrSet = AttrSet::of(&[Attr::Type]);
 const LANG: AttrSet = AttrSet::of(&[Attr::Lang]);
 
 /// What is gathered.
@@ -27,6 +30,8 @@ pub(super) struct Wanted {
     pub(super) head: bool,
     /// Every `meta` with a name and a content.
     pub(super) metas: bool,
+    /// Every script that holds JSON-LD.
+    pub(super) json_ld: bool,
     pub(super) text: bool,
 }
 
@@ -44,6 +49,9 @@ pub(super) struct Collector {
     pub(super) canonical: Option<String>,
     pub(super) lang: Option<String>,
     pub(super) metas: Vec<(String, String)>,
+    /// Scripts that hold JSON-LD.
+    scripts: Vec<Vec<u8>>,
+    in_script: bool,
     text: Option<Text>,
     before_body: BeforeBody,
 }
@@ -58,6 +66,7 @@ pub(super) struct Collector {
 struct BeforeBody {
     references: usize,
     metas: usize,
+    scripts: usize,
     robots: RobotsDirectives,
     base: bool,
     title: bool,
@@ -85,6 +94,7 @@ impl Collector {
             Tag::Meta if self.wanted.links || self.wanted.head || self.wanted.metas => META,
             Tag::Link if self.wanted.head => LINK,
             Tag::Html if self.wanted.head => LANG,
+            Tag::Script if self.wanted.json_ld => SCRIPT,
             _ => AttrSet::NONE,
         };
         if self.text.is_some() {
@@ -96,7 +106,7 @@ impl Collector {
 
     #[inline]
     pub(super) fn wants_text(&self) -> bool {
-        self.in_title || self.text.is_some()
+        self.in_title || self.in_script || self.text.is_some()
     }
 
     #[inline]
@@ -134,6 +144,12 @@ impl Collector {
             Tag::Title if self.wanted.head && self.title.is_none() => {
                 self.title = Some(Vec::new());
                 self.in_title = true;
+            }
+            Tag::Script
+                if self.wanted.json_ld && is_json_ld(attrs.get(Attr::Type).unwrap_or_default()) =>
+            {
+                self.scripts.push(Vec::new());
+                self.in_script = true;
             }
             _ => {}
         }
@@ -189,6 +205,7 @@ impl Collector {
 
     pub(super) fn end(&mut self, tag: Tag, name: &Name, was_raw: bool) {
         self.in_title = false;
+        self.in_script = false;
         if let Some(text) = &mut self.text {
             text.end(tag, name, was_raw);
         }
@@ -197,6 +214,11 @@ impl Collector {
     pub(super) fn text(&mut self, text: &[u8], raw: Option<Tag>) {
         if self.in_title {
             self.title.get_or_insert_default().extend_from_slice(text);
+        } else if self.in_script {
+            self.scripts
+                .last_mut()
+                .into_iter()
+                .for_each(|script| script.extend_from_slice(text));
         } else if let Some(collected) = &mut self.text {
             collected.push(text, raw);
         }
@@ -207,6 +229,7 @@ impl Collector {
         self.before_body = BeforeBody {
             references: self.references.len(),
             metas: self.metas.len(),
+            scripts: self.scripts.len(),
             robots: self.robots,
             base: self.base.is_some(),
             title: self.title.is_some(),
@@ -220,6 +243,7 @@ impl Collector {
         let before = &self.before_body;
         self.references.truncate(before.references);
         self.metas.truncate(before.metas);
+        self.scripts.truncate(before.scripts);
         self.robots = before.robots;
         self.base.take_if(|_| !before.base);
         self.title.take_if(|_| !before.title);
@@ -232,6 +256,13 @@ impl Collector {
 
     pub(super) fn title(&self) -> Option<String> {
         self.title.as_deref().and_then(words_of)
+    }
+
+    /// The text of every script that holds JSON-LD.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.scripts
+            .iter()
+            .map(|script| String::from_utf8_lossy(script))
     }
 
     pub(super) fn take_text(&mut self) -> Option<String> {

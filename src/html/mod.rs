@@ -8,6 +8,7 @@
 mod collect;
 mod directives;
 mod emitter;
+mod json_ld;
 mod links;
 mod page;
 mod source;

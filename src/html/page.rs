@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use encoding_rs::Encoding;
 use html5gum::Tokenizer;
+use log::debug;
 use url::Url;
 
 use super::collect::{Collector, Wanted};
 use super::directives::{RobotsDirectives, product_token};
 use super::emitter::Emitter;
+use super::json_ld;
 use super::links::{Link, References, Resolved};
 use super::source::{Source, Unwanted};
 use crate::uri;
@@ -27,6 +29,7 @@ use crate::uri;
 pub struct PageOptions {
     metas: bool,
     text: bool,
+    json_ld: bool,
     agent: Option<Arc<str>>,
 }
 
@@ -45,6 +48,12 @@ impl PageOptions {
     /// Whether the visible text is kept for [`Page::text`].
     pub fn text(mut self, keep: bool) -> Self {
         self.text = keep;
+        self
+    }
+
+    /// Whether JSON-LD is kept for [`Page::json_ld`].
+    pub fn json_ld(mut self, keep: bool) -> Self {
+        self.json_ld = keep;
         self
     }
 
@@ -78,6 +87,7 @@ pub struct Page {
     robots: RobotsDirectives,
     metas: Vec<(String, String)>,
     text: Option<String>,
+    json_ld: Option<Vec<String>>,
     references: References,
     // Resolving costs about as much as reading the page, and not every handler
     // wants the links.
@@ -100,6 +110,7 @@ impl Page {
             head: true,
             metas: options.metas,
             text: options.text,
+            json_ld: options.json_ld,
         };
         let mut collected = Collector::new(wanted, options.agent.clone());
         read(html, &mut collected);
@@ -113,6 +124,7 @@ impl Page {
                 .filter(|href| !href.trim_ascii().is_empty())
                 .and_then(|href| uri::resolve_with_encoding(&base, href, encoding)),
             text: collected.take_text(),
+            json_ld: options.json_ld.then(|| json_ld_of(&collected, url)),
             base,
             encoding,
             description: collected.description,
@@ -203,6 +215,14 @@ impl Page {
         self.text.as_deref()
     }
 
+    /// The objects of the page's JSON-LD, in document order, each as JSON on one
+    /// line. A script that is no JSON is passed over. Needs
+    /// [`PageOptions::json_ld`].
+    #[must_use]
+    pub fn json_ld(&self) -> Option<&[String]> {
+        self.json_ld.as_deref()
+    }
+
     fn resolved(&self) -> &Resolved {
         self.resolved.get_or_init(|| {
             self.references
@@ -262,6 +282,20 @@ pub fn visible_text(html: &str) -> String {
     let mut collected = Collector::new(wanted, None);
     read(html, &mut collected);
     collected.take_text().unwrap_or_default()
+}
+
+fn json_ld_of(collected: &Collector, url: &Url) -> Vec<String> {
+    let mut objects = Vec::new();
+    for script in collected.scripts() {
+        match json_ld::objects(&script) {
+            Ok(found) => objects.extend(found),
+            Err(why) => {
+                let url = uri::without_credentials(url);
+                debug!("{url}: JSON-LD that cannot be read: {why}");
+            }
+        }
+    }
+    objects
 }
 
 fn read(html: &str, collector: &mut Collector) {

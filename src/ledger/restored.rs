@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use url::Url;
 
-use super::anchor::Anchor;
+use super::anchor::{Anchor, wall_of_millis};
 use super::blocks::{Sharing, drive};
 use super::change::{End, Queued};
 use super::model::{Model, ROBOTS_LIFETIME, Wait};
@@ -141,6 +141,8 @@ pub struct Restored {
     pub robots: Vec<KnownRobots>,
     /// The pauses that are not over.
     pub pauses: Vec<KnownPause>,
+    /// When something was last committed, to the second; `None` if never.
+    pub last_commit: Option<SystemTime>,
     /// URLs that redirects from seeds led to.
     pub landed: Vec<Url>,
     /// What people should be told; it has been logged, too.
@@ -173,6 +175,7 @@ impl Restored {
             counts: Counts::default(),
             robots: Vec::new(),
             pauses: Vec::new(),
+            last_commit: None,
             landed: Vec::new(),
             notes: Vec::new(),
         }
@@ -232,6 +235,7 @@ impl Restored {
             counts,
             robots,
             pauses,
+            last_commit: Some(wall_of_millis(model.at.saturating_mul(1000))),
             landed: model
                 .landed
                 .iter()

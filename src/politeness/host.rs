@@ -59,13 +59,19 @@ pub struct Host {
 }
 
 impl Host {
-    pub(super) fn new(name: Arc<str>, gap: Duration, concurrency: usize) -> Self {
+    /// A host that was last asked at `last_start`, if it was.
+    pub(super) fn new(
+        name: Arc<str>,
+        gap: Duration,
+        concurrency: usize,
+        last_start: Option<Instant>,
+    ) -> Self {
         Host {
             name,
             base_gap: gap,
             throttle_gap: Duration::ZERO,
             concurrency,
-            last_start: None,
+            last_start,
             paused_until: None,
             slowed_at: None,
             in_flight: 0,

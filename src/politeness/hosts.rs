@@ -22,6 +22,8 @@ pub struct HostTable {
     by_name: HashMap<Arc<str>, HostId>,
     rule_used: Vec<bool>,
     counts_pages: bool,
+    /// When an earlier run may last have asked any host.
+    assumed_start: Option<Instant>,
     sweep_at: usize,
 }
 
@@ -35,8 +37,15 @@ impl HostTable {
             by_name: HashMap::new(),
             rule_used: vec![false; policy.hosts.len()],
             counts_pages: policy.max_pages_per_host.is_some(),
+            assumed_start: None,
             sweep_at: SWEEP_FROM,
         }
+    }
+
+    /// Says when an earlier run may last have asked any host: the gap of each
+    /// counts from then.
+    pub fn assume_started(&mut self, at: Instant) {
+        self.assumed_start = Some(at);
     }
 
     /// Whether no host is known.
@@ -68,7 +77,7 @@ impl HostTable {
         let concurrency = rule
             .and_then(|rule| rule.concurrency)
             .unwrap_or(policy.host_concurrency);
-        let host = Host::new(Arc::clone(&name), gap, concurrency);
+        let host = Host::new(Arc::clone(&name), gap, concurrency, self.assumed_start);
         let id = if let Some(id) = self.free.pop() {
             self.hosts[id as usize] = Some(host);
             id

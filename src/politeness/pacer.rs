@@ -33,6 +33,11 @@ impl Pacer {
         earliest.map_or(now, |earliest| earliest.max(now))
     }
 
+    /// Says when an earlier run may last have started something.
+    pub fn assume_started(&mut self, at: Instant) {
+        self.due = Some(self.due.map_or(at, |due| due.max(at)) + self.interval);
+    }
+
     /// Takes a token for a start at `now`, which [`next`](Self::next) allowed.
     pub fn take(&mut self, now: Instant) {
         debug_assert!(self.next(now) <= now, "a token is taken when one is there");

@@ -34,31 +34,37 @@ impl Css {
     }
 }
 
+/// Whether a text is a selector.
+///
+/// # Errors
+/// Those of [`Css::new`].
+pub(crate) fn check(text: &str) -> Result<()> {
+    Css::new(text).map(drop)
+}
+
 impl fmt::Display for Css {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-fn explain(error: &SelectorErrorKind) -> String {
+fn explain(error: &SelectorErrorKind) -> &'static str {
     match error {
-        SelectorErrorKind::EndOfLine => "it ends too early".to_owned(),
-        SelectorErrorKind::UnexpectedToken => "a character is out of place".to_owned(),
-        SelectorErrorKind::TooManyNestedBlocks => "it is nested too deeply".to_owned(),
+        SelectorErrorKind::EndOfLine => "it ends too early",
+        SelectorErrorKind::UnexpectedToken => "a character is out of place",
+        SelectorErrorKind::TooManyNestedBlocks => "it is nested too deeply",
         SelectorErrorKind::UnexpectedSelectorParseError(inner) => {
-            // Only its debug form says which pseudo-class it was.
-            let inner = format!("{inner:?}");
-            let name = inner
-                .strip_prefix("UnsupportedPseudoClassOrElement(")
-                .and_then(|rest| rest.split('"').nth(1));
-            match name {
-                Some(name) => format!("pages have no pseudo-class or element {name:?}"),
-                None if inner == "EmptySelector" => "a selector is missing".to_owned(),
-                None if inner == "DanglingCombinator" => "it ends in a combinator".to_owned(),
-                None => "it is not formed as one".to_owned(),
+            // Its type has no name outside its crate, its debug form has.
+            match format!("{inner:?}").as_str() {
+                "UnsupportedPseudoClassOrElement" => {
+                    "it has a pseudo-class or pseudo-element that pages do not have"
+                }
+                "EmptySelector" => "a selector is missing",
+                "DanglingCombinator" => "it ends in a combinator",
+                _ => "it is not formed as one",
             }
         }
-        _ => "it is not formed as one".to_owned(),
+        _ => "it is not formed as one",
     }
 }
 
@@ -71,11 +77,11 @@ mod tests {
         for (text, why) in [
             ("", "missing"),
             ("p >", "combinator"),
-            ("p:first", "\"first\""),
+            ("p:first", "pseudo-class"),
             ("a[href", "early"),
             ("div..x", ""),
             ("<p>", ""),
-            ("p::text", "\"text\""),
+            ("p::text", "pseudo-element"),
             ("a, ", "missing"),
         ] {
             let error = Css::new(text).expect_err(text).to_string();

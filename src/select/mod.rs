@@ -52,6 +52,7 @@ mod reading;
 mod rules;
 mod text;
 
+pub(crate) use css::check as check_selector;
 pub use dom::{Dom, Element};
 pub use field::{Field, Kind};
 pub use item::{Item, Value};

@@ -1,7 +1,7 @@
 //! What reading pages costs, in CPU seconds per 10,000 pages of 12 KB with 32
 //! links each, beside the tokenizer's own emitters over the same pages.
 //!
-//! `cargo bench --bench links`
+//! `cargo bench --bench links`, with `--features select` beside scraper too
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -73,6 +73,11 @@ fn reading(pages: &[String], base: &Url) {
     report("html5gum, default emitter", pages, |html| {
         let is_link = |token: &Result<Token, _>| matches!(token, Ok(Token::StartTag(tag)) if *tag.name == *b"a");
         Tokenizer::new(html).filter(is_link).count()
+    });
+    #[cfg(feature = "select")]
+    report("scraper, a tree and a[href]", pages, |html| {
+        let links = scraper::Selector::parse("a[href]").expect("a selector");
+        scraper::Html::parse_document(html).select(&links).count()
     });
 }
 

@@ -170,6 +170,7 @@ impl Crawl {
             fingerprint: key,
             url: of.to_string(),
             purpose: Purpose::Page,
+            beside: Vec::new(),
             end,
             status: self.random.bool().then_some(404),
             attempts: self.random.u32(1..5),

@@ -33,7 +33,7 @@ use web::Web;
 /// optimisation.
 const USUAL_CRAWLS: u64 = 10_000;
 /// One crawl of so many is of middle size.
-const MIDDLE_EACH: u64 = 10;
+const MIDDLE_EACH: u64 = 4;
 /// How long the crawl rests between two runs.
 const REST: Duration = Duration::from_secs(5);
 
@@ -218,6 +218,18 @@ fn every_invariant_holds_in_made_up_crawls() {
         total.virtual_time.as_secs() / 3600,
         begin.elapsed().as_secs_f64()
     );
+}
+
+/// One crawl of 10,000 hosts and about 100,000 pages for each 10,000 others.
+#[test]
+fn every_invariant_holds_in_crawls_of_ten_thousand_hosts() {
+    let crawls = number_of("SIMULATE_CRAWLS").unwrap_or(USUAL_CRAWLS);
+    for seed in 0..crawls.div_ceil(10_000) {
+        let begin = Instant::now();
+        let plan = Plan::new(seed, Size::Large);
+        let sum = try_crawl(&plan).unwrap_or_else(|message| report(&plan, &message));
+        println!("{sum:?}, in {:.1} s", begin.elapsed().as_secs_f64());
+    }
 }
 
 #[test]

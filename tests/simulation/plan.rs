@@ -197,9 +197,9 @@ impl Plan {
             Size::Large => 10_000,
         };
         let most_pages = match size {
-            Size::Small => pick(rng, &[1, 6, 20, 60]),
+            Size::Small => pick(rng, &[2, 8, 30, 80]),
             Size::Middle => pick(rng, &[4, 20, 100]),
-            Size::Large => 20,
+            Size::Large => 24,
         };
         // A crawl in which nobody misbehaves shows up what waits in vain.
         let calm = one_in(rng, 6);
@@ -227,7 +227,7 @@ impl Plan {
             } else {
                 rng.u64(0..6)
             },
-            stop_at: one_in(rng, 12).then(|| tenths(rng, 120)),
+            stop_at: (size != Size::Large && one_in(rng, 12)).then(|| tenths(rng, 120)),
             runs: if one_in(rng, 4) { 3 } else { 1 },
             hosts,
         }
@@ -262,7 +262,12 @@ fn host(rng: &mut Rng, most_pages: u32, calm: bool, size: Size) -> HostPlan {
         T::Dying,
         T::Moved,
         T::Rotten,
-        T::Moody,
+        // Handlers that may end the crawl; a large one goes on to its end.
+        if size == Size::Large {
+            T::Fine
+        } else {
+            T::Moody
+        },
     ];
     let robots = [
         R::Missing,
@@ -345,15 +350,19 @@ fn policy(rng: &mut Rng, hosts: usize, size: Size) -> Policy {
     if one_in(rng, 2) {
         policy.host_delay = tenths(rng, 5);
     }
+    if !large && one_in(rng, 20) {
+        // Rules of a robots.txt are older than a day before all is done.
+        policy.host_delay = Duration::from_secs(3600 * rng.u64(1..40));
+    }
     policy.max_host_delay = if one_in(rng, 8) {
         Duration::ZERO
     } else {
         tenths(rng, 60)
     };
-    if one_in(rng, 3) {
+    if one_in(rng, 5) {
         policy.max_consecutive_failures = rng.u32(1..20);
     }
-    if one_in(rng, 4) {
+    if one_in(rng, 6) {
         policy.max_error_rate = pick(rng, &[0.1, 0.3, 0.5, 0.9]);
         policy.error_rate_window = pick(rng, &[5, 20, 50, 200]);
     }
@@ -376,6 +385,14 @@ fn policy(rng: &mut Rng, hosts: usize, size: Size) -> Policy {
         rule.delay = Some(tenths(rng, 9));
         rule.concurrency = Some(rng.usize(1..4));
         policy.hosts.push(rule);
+    }
+    if large {
+        // It is to go on to its end.
+        policy.max_consecutive_failures = 0;
+        policy.max_error_rate = 1.0;
+        policy.max_requests = None;
+        policy.deadline = None;
+        policy.max_pages_per_host = None;
     }
     policy.validate().expect("a valid policy");
     policy

@@ -167,17 +167,17 @@ fn mood(plan: &Plan, rng: &mut Rng) -> Handled {
     let own = rng.bool();
     let tag = (!own).then(|| tag(plan, rng));
     let tenths = Duration::from_millis(rng.u64(0..300) * 100);
-    match rng.u32(0..40) {
-        0..4 => Handled::Retry(None),
-        4..7 => Handled::Retry(Some(tenths)),
-        7..11 => Handled::Backoff(tag, tenths),
-        11 => Handled::Abort(tag),
-        12 => Handled::Stop,
-        13 => Handled::Fatal,
-        14..17 => Handled::Fail(ErrorKind::Worker),
-        17..20 => Handled::Fail(ErrorKind::Http),
-        20 => Handled::Fail(ErrorKind::Extract),
-        21 => Handled::Fail(ErrorKind::Cancelled),
+    match rng.u32(0..200) {
+        0 => Handled::Stop,
+        1 => Handled::Fatal,
+        2..5 => Handled::Abort(tag),
+        5..20 => Handled::Retry(None),
+        20..35 => Handled::Retry(Some(tenths)),
+        35..55 => Handled::Backoff(tag, tenths),
+        55..70 => Handled::Fail(ErrorKind::Worker),
+        70..85 => Handled::Fail(ErrorKind::Http),
+        85..90 => Handled::Fail(ErrorKind::Extract),
+        90..95 => Handled::Fail(ErrorKind::Cancelled),
         _ => Handled::Done,
     }
 }

@@ -12,6 +12,8 @@ use super::text::{coordinate, escape};
 /// The SVG's own units.
 pub(super) const WIDTH: f64 = 1000.0;
 pub(super) const HEIGHT: f64 = 100.0;
+/// How near to an end of the axis a label would stand out over it.
+const EDGE: f64 = 0.04;
 /// The part of a column that is left free to the next one.
 const FREE: f64 = 0.12;
 
@@ -103,9 +105,15 @@ pub(super) fn legend(names: &[Legend]) -> String {
 pub(super) fn below(ticks: &[(f64, String)]) -> String {
     let mut out = String::from("<div class=\"xs\">");
     for (place, label) in ticks {
+        // At the edges a label stays inside.
+        let class = match place {
+            p if *p < EDGE => " class=\"first\"",
+            p if *p > 1.0 - EDGE => " class=\"last\"",
+            _ => "",
+        };
         let _ = write!(
             out,
-            "<span style=\"left:{}%\">{}</span>",
+            "<span{class} style=\"left:{}%\">{}</span>",
             coordinate(place * 100.0),
             escape(label)
         );

@@ -2,11 +2,14 @@
 //! how long their requests took; and their numbers.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::chart::{self, HEIGHT, Legend, WIDTH, legend, rectangle, upright};
 use super::scale::{Scale, Time};
 use super::table::{Kind, Table};
-use super::text::{coordinate, count, escape, millis, percent, size, took};
+use super::text::{
+    coordinate, count, escape, millis, percent, percentile, size, some_millis, took,
+};
 use crate::crawler::chronicle::{Answer, EndWord, Host, Hosts, Record, Spans};
 
 /// Hosts with a line of their own.
@@ -19,6 +22,11 @@ const WORST: usize = 10;
 const JUDGED_FROM: u64 = 3;
 /// How high the lane of gaps and pauses is, of the whole line.
 const LANE: f64 = 0.62;
+
+/// The time that a part of a host's requests did not exceed.
+fn at(host: &Host, part: f64) -> Option<Duration> {
+    percentile(&host.latencies, part, host.slowest)
+}
 
 /// The hosts in a record, those with the most requests first.
 fn by_requests(hosts: &Hosts) -> Vec<(&str, &Host)> {
@@ -202,16 +210,18 @@ pub(super) fn latencies(record: &Record) -> String {
     all.retain(|(_, host)| !host.latencies.is_empty());
     let left_out = all.len().saturating_sub(LINES);
     all.truncate(LINES);
-    let at = |host: &Host, part: f64| {
-        let took = host.latencies.percentile(part);
-        took.map_or(0.0, |took| took.as_secs_f64() * 1e3)
-    };
-    let Some(low) = all.iter().map(|(_, host)| at(host, 0.5)).reduce(f64::min) else {
+    let value =
+        |host: &Host, part: f64| at(host, part).map_or(0.0, |took| took.as_secs_f64() * 1e3);
+    let Some(low) = all
+        .iter()
+        .map(|(_, host)| value(host, 0.5))
+        .reduce(f64::min)
+    else {
         return String::new();
     };
     let high = all
         .iter()
-        .map(|(_, host)| at(host, 0.99))
+        .map(|(_, host)| value(host, 0.99))
         .fold(low, f64::max);
     let scale = Scale::logarithmic(low.max(1.0), high, |value| millis(value as u64));
     let mut out = String::from(
@@ -223,12 +233,12 @@ pub(super) fn latencies(record: &Record) -> String {
     }
     out.push_str(".</p></figcaption>");
     for (name, host) in all {
-        let [half, most, nearly] = [0.5, 0.9, 0.99].map(|part| scale.place(at(host, part)));
+        let [half, most, nearly] = [0.5, 0.9, 0.99].map(|part| scale.place(value(host, part)));
         let says = format!(
             "{name}: p50 {}, p90 {}, p99 {}, longest {}",
-            took(host.latencies.percentile(0.5)),
-            took(host.latencies.percentile(0.9)),
-            took(host.latencies.percentile(0.99)),
+            took(at(host, 0.5)),
+            took(at(host, 0.9)),
+            took(at(host, 0.99)),
             millis(host.slowest)
         );
         let y = HEIGHT / 2.0;
@@ -245,11 +255,7 @@ pub(super) fn latencies(record: &Record) -> String {
             x(most),
             x(half)
         );
-        let about = format!(
-            "p50 {}, p99 {}",
-            took(host.latencies.percentile(0.5)),
-            took(host.latencies.percentile(0.99))
-        );
+        let about = format!("p50 {}, p99 {}", took(at(host, 0.5)), took(at(host, 0.99)));
         out.push_str(&row(name, &about, &marks, &scale.ticks));
     }
     out.push_str(&last_row(&scale.ticks));
@@ -274,7 +280,6 @@ pub(super) fn table(hosts: &Hosts) -> String {
         ("Widest gap", Kind::Number),
     ]);
     let mut row = |name: &str, host: &Host| {
-        let at = |part| took(host.latencies.percentile(part));
         table.row([
             name.to_owned(),
             count(host.starts),
@@ -282,13 +287,13 @@ pub(super) fn table(hosts: &Hosts) -> String {
             count(host.ends.get(EndWord::Failed)),
             count(host.retried),
             count(host.answers.get(Answer::Throttled)),
-            at(0.5),
-            at(0.9),
-            at(0.99),
+            took(at(host, 0.5)),
+            took(at(host, 0.9)),
+            took(at(host, 0.99)),
             millis(host.slowest),
             size(host.bytes),
-            millis(host.paused),
-            millis(host.widest_gap),
+            some_millis(host.paused),
+            some_millis(host.widest_gap),
         ]);
     };
     let all = by_requests(hosts);
@@ -318,7 +323,7 @@ pub(super) fn most_failing(hosts: &Hosts) -> String {
         ("Failed attempts", Kind::Number),
         ("of all", Kind::Number),
         ("Failed URLs", Kind::Number),
-        ("By kind", Kind::Text),
+        ("By kind", Kind::Words),
     ]);
     for (name, host) in all.into_iter().take(WORST) {
         let kinds: Vec<String> = host
@@ -346,7 +351,7 @@ pub(super) fn slowest(hosts: &Hosts) -> String {
         .iter()
         .filter(|(_, host)| host.latencies.len() >= JUDGED_FROM);
     let mut all: Vec<_> = judged
-        .map(|(name, host)| (host.latencies.percentile(0.5), name, host))
+        .map(|(name, host)| (at(host, 0.5), name, host))
         .collect();
     all.sort_by(|(a, ..), (b, ..)| b.cmp(a));
     let mut table = Table::new([
@@ -361,7 +366,7 @@ pub(super) fn slowest(hosts: &Hosts) -> String {
             name.to_owned(),
             count(host.latencies.len()),
             took(half),
-            took(host.latencies.percentile(0.9)),
+            took(at(host, 0.9)),
             millis(host.slowest),
         ]);
     }

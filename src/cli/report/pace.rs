@@ -6,7 +6,7 @@ use super::names::Shown;
 use super::scale::{Scale, Time};
 use super::series::{Column, Columns};
 use super::table::{Kind, Table};
-use super::text::{count, millis, number, percent, size, took};
+use super::text::{count, millis, number, percent, percentile, size, took};
 use crate::crawler::chronicle::{Part, Record, RunNote, Tally, Word};
 
 /// The percentiles that are drawn, their class and name.
@@ -243,7 +243,7 @@ impl<'a> Plots<'a> {
             return String::new();
         }
         let of = |column: &Column, part: f64| {
-            let took = column.part.latencies.percentile(part)?;
+            let took = percentile(&column.part.latencies, part, column.part.slowest)?;
             Some(took.as_secs_f64() * 1e3)
         };
         let all = self.columns.columns.iter();
@@ -266,7 +266,13 @@ impl<'a> Plots<'a> {
         }
         for column in &self.columns.columns {
             let when = self.when(column);
-            let at = |part| took(column.part.latencies.percentile(part));
+            let at = |part| {
+                took(percentile(
+                    &column.part.latencies,
+                    part,
+                    column.part.slowest,
+                ))
+            };
             let says = format!(
                 "{when}: p50 {}, p90 {}, p99 {}, longest {}",
                 at(0.5),
@@ -282,7 +288,7 @@ impl<'a> Plots<'a> {
         let legend = PERCENTILES.map(|(part, class, name)| Legend {
             class,
             name: format!("{class}: {name}"),
-            total: took(totals.latencies.percentile(part)),
+            total: took(percentile(&totals.latencies, part, totals.slowest)),
         });
         let note = "from a request's start to its end, the handling of the page included";
         self.chart(

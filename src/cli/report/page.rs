@@ -8,7 +8,7 @@ use super::hosts;
 use super::names::Shown as _;
 use super::pace::Plots;
 use super::table::{Kind, Table};
-use super::text::{count, date_and_time, escape, millis, number, size};
+use super::text::{count, date_and_time, escape, millis, number, plural, size};
 use crate::crawler::chronicle::{Chronicle, Record, RunNote};
 use crate::ledger::{FailedUrl, Status};
 
@@ -77,12 +77,12 @@ impl Page<'_> {
                 out,
                 "<section><h2>The crawl so far</h2><p>{}</p>{}",
                 escape(&format!(
-                    "Pass {} {stands}: {} URLs after {} requests in {}, over {} runs.",
+                    "Pass {} {stands}: {} after {} in {}, over {}.",
                     count(status.pass),
-                    count(status.counts.total()),
-                    count(status.totals.requests),
+                    plural(status.counts.total(), "URL"),
+                    plural(status.totals.requests, "request"),
                     millis(u64::try_from(status.totals.elapsed.as_millis()).unwrap_or(u64::MAX)),
-                    count(status.runs),
+                    plural(status.runs, "run"),
                 )),
                 crawl::standing(status)
             );

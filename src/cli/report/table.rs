@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Text,
     /// A URL or a message: text that may break anywhere.
     Long,
+    /// Words that may go on in a second line.
+    Words,
     /// A number, from the right.
     Number,
 }
@@ -51,6 +53,7 @@ impl Table {
         let class = |kind: Kind| match kind {
             Kind::Text => "",
             Kind::Long => " class=\"long\"",
+            Kind::Words => " class=\"words\"",
             Kind::Number => " class=\"num\"",
         };
         for (name, kind) in &self.heads {

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::super::progress::{grouped, rounded_size};
 use super::super::term::sanitize;
 use crate::config::rfc3339;
+use crate::crawler::chronicle::Latencies;
 
 /// Text as HTML, fit for an element and for a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
@@ -101,6 +102,28 @@ pub(super) fn took(duration: Option<Duration>) -> String {
     duration.map_or("\u{2013}".to_owned(), |duration| {
         millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
     })
+}
+
+/// The same, or a dash for no time at all.
+pub(super) fn some_millis(value: u64) -> String {
+    if value == 0 {
+        took(None)
+    } else {
+        millis(value)
+    }
+}
+
+/// The time that a part of the requests did not exceed. The histogram is not
+/// exact, the longest time is.
+pub(super) fn percentile(latencies: &Latencies, part: f64, slowest: u64) -> Option<Duration> {
+    let told = latencies.percentile(part)?;
+    Some(told.min(Duration::from_millis(slowest.max(1))))
+}
+
+/// A count with the name of what is counted, which takes an "s" for many.
+pub(super) fn plural(number: u64, name: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {name}{s}", count(number))
 }
 
 fn utc(wall: u64) -> String {

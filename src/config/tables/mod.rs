@@ -2,6 +2,9 @@
 //! and what a value must look like. A table that is not there is an empty one.
 
 mod crawl;
+mod extract;
+#[cfg(feature = "select")]
+mod extract_field;
 mod fetch;
 mod output;
 mod policy;
@@ -17,9 +20,13 @@ use super::section::{Fault, Section};
 use crate::policy::MAX_DURATION;
 
 pub(in crate::config) use crawl::{crawl, seed_url};
+#[cfg(feature = "select")]
+pub(in crate::config) use extract::extract;
+#[cfg(not(feature = "select"))]
+pub(in crate::config) use extract::refuse_extract;
 pub use fetch::default_user_agent;
 pub(in crate::config) use fetch::{fetch, product_token, robots, traps};
-pub(in crate::config) use output::{output, state};
+pub(in crate::config) use output::{output, same_file, state};
 pub use policy::default_policy;
 pub(in crate::config) use policy::{HostPlace, hosts, policy};
 pub(in crate::config) use scope::scope;

@@ -3,12 +3,12 @@
 use std::path::{Component, PathBuf};
 
 use super::Place;
-use crate::config::document::{Node, Table};
+use crate::config::document::{Node, Table, Value};
 use crate::config::problem::Origin;
-use crate::config::record::PageFields;
-use crate::config::scalar::{self, quoted, show_optional};
+use crate::config::record::{PageField, PageFields};
+use crate::config::scalar::{self, plain, quoted, show_optional};
 use crate::config::section::{Fault, Report, Section};
-use crate::config::{Existing, OutputPath, OutputSettings, rfc3339};
+use crate::config::{Existing, Format, OutputPath, OutputSettings, rfc3339};
 
 /// `[output]`.
 pub(in crate::config) fn output(
@@ -28,19 +28,39 @@ pub(in crate::config) fn output(
         |node| scalar::choice(node, &EXISTING),
         |existing| scalar::show_word(existing, &EXISTING),
     );
-    let fields = fields(&mut section);
+    let format = format(&mut section, &path);
+    let pages = section.read("pages", true, scalar::boolean, plain);
+    let mut fields = fields(&mut section);
+    if section.read("jsonld", false, scalar::boolean, plain) {
+        fields.add(PageField::JsonLd);
+    }
+    let bodies = section.read(
+        "bodies",
+        None,
+        |node| bodies(node, place).map(Some),
+        |path| show_optional(path.as_ref(), |path| quoted(&path.to_string_lossy())),
+    );
     let log = side_output(&mut section, "log", place, &[&path]);
     let summary = match &log {
         Some(log) => side_output(&mut section, "summary", place, &[&path, log]),
         None => side_output(&mut section, "summary", place, &[&path]),
     };
+    let others: Vec<&OutputPath> = [Some(&path), log.as_ref(), summary.as_ref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    let metrics = metrics(&mut section, place, &others);
     section.finish();
     OutputSettings {
         path,
+        format,
+        pages,
         existing,
         fields,
+        bodies,
         log,
         summary,
+        metrics,
     }
 }
 
@@ -49,6 +69,49 @@ const EXISTING: [(&str, Existing); 3] = [
     ("replace", Existing::Replace),
     ("refuse", Existing::Refuse),
 ];
+
+const FORMATS: [(&str, Format); 2] = [("jsonl", Format::JsonLines), ("csv", Format::Csv)];
+
+/// How records are written: as the key says, else as the file's name ends.
+fn format(section: &mut Section<'_>, path: &OutputPath) -> Format {
+    let usual = usual_format(path);
+    section.read(
+        "format",
+        usual,
+        |node| scalar::choice(node, &FORMATS),
+        |format| scalar::show_word(format, &FORMATS),
+    )
+}
+
+/// The format that a file's name ends in.
+pub(super) fn usual_format(path: &OutputPath) -> Format {
+    let name = path.name.to_ascii_lowercase();
+    if name.ends_with(".csv") {
+        Format::Csv
+    } else {
+        Format::JsonLines
+    }
+}
+
+pub(super) fn read_format(node: &Node) -> Result<Format, Fault> {
+    scalar::choice(node, &FORMATS)
+}
+
+pub(super) fn show_format(format: Format) -> String {
+    scalar::show_word(&format, &FORMATS)
+}
+
+/// A folder for bodies. It is the same in every run, whatever their day.
+fn bodies(node: &Node, place: &Place<'_>) -> Result<PathBuf, Fault> {
+    let path = place.path(node)?;
+    if path.to_string_lossy().contains(['{', '}']) {
+        return Err("must not hold braces: it is one folder for all runs".into());
+    }
+    if path.is_file() {
+        return Err("must be a folder, not a file".into());
+    }
+    Ok(path)
+}
 
 /// A file beside the records: never standard output, never another's file.
 fn side_output(
@@ -74,8 +137,30 @@ fn side_output(
     )
 }
 
+/// The file of metrics. Whoever collects it knows it by one name, so the name
+/// does not change with the run.
+fn metrics(
+    section: &mut Section<'_>,
+    place: &Place<'_>,
+    others: &[&OutputPath],
+) -> Option<PathBuf> {
+    const KEY: &str = "metrics";
+    let braced = |value: &Value| matches!(value, Value::Text(text) if text.contains(['{', '}']));
+    if section.peek(KEY, braced) {
+        let origin = section.take(KEY).map_or(Origin::Default, |(at, _)| at);
+        section.fault(
+            KEY,
+            origin,
+            "must be one name, without {date} and {pass}".into(),
+        );
+        return None;
+    }
+    let path = side_output(section, KEY, place, others)?;
+    Some(path.pattern())
+}
+
 /// Whether the names lead to one file as far as they are written out.
-fn same_file(a: &OutputPath, b: &OutputPath) -> bool {
+pub(in crate::config) fn same_file(a: &OutputPath, b: &OutputPath) -> bool {
     let plain = |path: &OutputPath| -> PathBuf {
         let whole = path.folder.join(&path.name);
         let parts = whole.components();
@@ -84,7 +169,7 @@ fn same_file(a: &OutputPath, b: &OutputPath) -> bool {
     plain(a) == plain(b)
 }
 
-fn output_path(node: &Node, place: &Place<'_>) -> Result<OutputPath, Fault> {
+pub(super) fn output_path(node: &Node, place: &Place<'_>) -> Result<OutputPath, Fault> {
     let name = scalar::line(node)?;
     if name.ends_with('/') {
         return Err("must be a file, not a folder".into());
@@ -104,7 +189,7 @@ fn output_path(node: &Node, place: &Place<'_>) -> Result<OutputPath, Fault> {
     Ok(path)
 }
 
-fn show_output(path: &OutputPath) -> String {
+pub(super) fn show_output(path: &OutputPath) -> String {
     quoted(&path.folder.join(&path.name).to_string_lossy())
 }
 

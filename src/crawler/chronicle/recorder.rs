@@ -242,7 +242,6 @@ impl Recorder {
         inner.chronicle.run.pauses.clip(at);
         if let Some(run) = inner.chronicle.runs.last_mut() {
             run.end(stats);
-            run.began_with = stats.began_with;
         }
     }
 

@@ -89,6 +89,7 @@ impl RunNote {
     /// Takes in how it goes.
     pub(super) fn update(&mut self, stats: &Stats) {
         self.elapsed = millis(stats.elapsed);
+        self.began_with = stats.began_with;
         self.requests = stats.requests;
         self.urls = stats.discovered;
         self.done = stats.succeeded;

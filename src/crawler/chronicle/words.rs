@@ -127,7 +127,9 @@ words! {
 }
 
 impl Wait {
-    pub(super) fn of(waiting: Option<&Waiting>) -> Wait {
+    /// What a crawl waits for as a word.
+    #[must_use]
+    pub fn of(waiting: Option<&Waiting>) -> Wait {
         match waiting {
             None => Wait::Busy,
             Some(Waiting::Rate) => Wait::Rate,

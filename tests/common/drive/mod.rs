@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use canter::crawler::{
-    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Poll, Report, RobotsAnswer,
-    Then,
+    Done, Engine, EngineOptions, Finished, Job, JobId, OriginRules, Outlook, Poll, Report,
+    RobotsAnswer, Then,
 };
 use canter::frontier::{Candidate, Kind, TrapLimits};
 use canter::robots::Robots;
@@ -168,7 +168,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn show_changes(&mut self) {
-        if self.engine.changes() > 0 {
+        if self.engine.backlog() > 0 {
             for change in self.engine.take_changes() {
                 self.watch.changed(self.now, &change);
             }
@@ -250,7 +250,9 @@ impl<W: World, S: Watch> Driver<W, S> {
             // With every worker at work the cap keeps anything from starting,
             // and the answer says until when to wait for a deadline or a grace
             // period: the pool's caller looks at those.
+            let outlook = self.engine.outlook(self.now);
             let poll = self.engine.poll(self.now);
+            self.check_outlook(outlook, &poll);
             self.show_changes();
             match poll {
                 Poll::Start(job) => self.start(&job),
@@ -273,6 +275,20 @@ impl<W: World, S: Watch> Driver<W, S> {
                 }
             }
         }
+    }
+
+    /// A pool wakes a thread by the outlook: it must not be later than what a
+    /// poll finds.
+    fn check_outlook(&self, outlook: Outlook, poll: &Poll) {
+        let in_time = match (poll, outlook) {
+            (_, Outlook::Now) | (Poll::Idle(_) | Poll::Done, _) => true,
+            (Poll::Start(_), _) => false,
+            // Whoever waits for these ends looks at the alarm.
+            (Poll::Wait(at, _), _) if self.engine.alarm() == Some(*at) => true,
+            (Poll::Wait(at, _), Outlook::At(seen)) => seen <= *at,
+            (Poll::Wait(..), Outlook::Never) => false,
+        };
+        assert!(in_time, "«outlook» {outlook:?} is too late for {poll:?}");
     }
 
     fn start(&mut self, job: &Job) {

@@ -1,0 +1,341 @@
+//! `canter extract`: the extraction again, over the bodies that crawls have
+//! kept. Keeps: nothing is fetched, no file of the crawl is touched, and a file
+//! is written whole or not at all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::args::ExtractArgs;
+use super::exit::Exit;
+use super::progress::grouped;
+use super::{complain, logger, signal};
+use crate::config::offline::{Offline, Wanted};
+use crate::config::{Settings, Source};
+use crate::error::{Error, ErrorKind, Result};
+use crate::extract::Effects;
+use crate::ledger::CsvColumns;
+
+/// What stands behind the name of a file while it is written.
+const NEW: &str = ".new";
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 16;
+
+/// Runs the extraction again.
+pub(super) fn extract(args: &ExtractArgs) -> Exit {
+    let settings = match args.given.source().and_then(Source::read) {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Usage;
+        }
+    };
+    logger::start(args.verbose, false);
+    match run(&settings, args) {
+        Ok(exit) => exit,
+        Err(error) => {
+            let exit = if is_closed_pipe(&error) {
+                Exit::Signal(signal::PIPE)
+            } else {
+                complain(&format!("canter: {error}"));
+                Exit::of_error(&error)
+            };
+            exit
+        }
+    }
+}
+
+fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
+    let Some(bodies) = &settings.output.bodies else {
+        return Err(Error::invalid(
+            "nothing was kept: the configuration has no output.bodies",
+        ));
+    };
+    let wanted = match &args.into {
+        None => Wanted::Items,
+        Some(_) => Wanted::Everything,
+    };
+    if wanted == Wanted::Items && !has_rules(settings) {
+        return Err(Error::invalid(
+            "nothing to extract: the configuration has no [extract.NAME]; \
+             --into FOLDER writes the records of the pages anew",
+        ));
+    }
+    let offline = settings.offline(bodies, wanted);
+    if let Err(error) = fs::metadata(offline.index()) {
+        return Err(Error::new(ErrorKind::Output)
+            .with_message(format!(
+                "no crawl has kept a body yet: cannot read {}",
+                offline.index().display()
+            ))
+            .with_source(error));
+    }
+    let mut outputs = Outputs::open(settings, args, &offline)?;
+    let counts = offline.run(&mut |effects| outputs.take(&effects))?;
+    let items = outputs.records;
+    outputs.finish()?;
+    if !args.quiet {
+        complain(&format!(
+            "canter: {} read again from {}: {}{}",
+            count(counts.pages, "page"),
+            bodies.display(),
+            count(
+                items,
+                if wanted == Wanted::Items {
+                    "item"
+                } else {
+                    "record"
+                }
+            ),
+            match counts.lost {
+                0 => String::new(),
+                lost => format!("; {} could not be read", count(lost, "page")),
+            }
+        ));
+    }
+    Ok(if counts.lost == 0 {
+        Exit::Complete
+    } else {
+        Exit::Failure
+    })
+}
+
+fn count(number: u64, what: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {what}{end}", grouped(number))
+}
+
+#[cfg(feature = "select")]
+fn has_rules(settings: &Settings) -> bool {
+    !settings.extract.is_empty()
+}
+
+#[cfg(not(feature = "select"))]
+fn has_rules(_: &Settings) -> bool {
+    false
+}
+
+fn is_closed_pipe(error: &Error) -> bool {
+    let source = error
+        .source()
+        .and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Where the records go.
+struct Outputs {
+    /// One for each output of the crawl, or one for all.
+    files: Vec<Target>,
+    /// The number of the first output beside that of the pages' records.
+    beside: usize,
+    /// How many records were written.
+    records: u64,
+    line: Vec<u8>,
+}
+
+impl Outputs {
+    /// Opens everything, and checks that none of it is the crawl's own.
+    fn open(settings: &Settings, args: &ExtractArgs, offline: &Offline) -> Result<Outputs> {
+        let mut files = Vec::new();
+        let mut beside = 0;
+        match (&args.into, &args.output) {
+            (Some(_), Some(_)) => {
+                return Err(Error::invalid("--output and --into exclude each other"));
+            }
+            (None, None) => files.push(Target::standard()),
+            (None, Some(path)) => {
+                let is_csv = path
+                    .extension()
+                    .is_some_and(|end| end.eq_ignore_ascii_case("csv"));
+                let csv = is_csv.then(|| offline.columns().clone());
+                files.push(Target::create(path, csv, settings)?);
+            }
+            (Some(folder), None) => {
+                beside = usize::from(offline.has_main());
+                let mut names = BTreeMap::new();
+                for output in offline.outputs() {
+                    let name = file_name(&output.pattern, output.csv.is_some());
+                    let path = folder.join(&name);
+                    if let Some(other) = names.insert(name, output.pattern.clone()) {
+                        return Err(Error::invalid(format!(
+                            "{} and {} would both be {}",
+                            other.display(),
+                            output.pattern.display(),
+                            path.display()
+                        )));
+                    }
+                    files.push(Target::create(&path, output.csv.clone(), settings)?);
+                }
+            }
+        }
+        for file in &mut files {
+            file.write_header()?;
+        }
+        Ok(Outputs {
+            files,
+            beside,
+            records: 0,
+            line: Vec::new(),
+        })
+    }
+
+    /// Writes what came of a page.
+    fn take(&mut self, effects: &Effects) -> Result<()> {
+        let main = effects.records.iter().map(|record| (0, record));
+        let beside = effects.beside.iter();
+        let beside = beside.map(|line| (self.beside + line.output, &line.line));
+        for (at, record) in main.chain(beside) {
+            let file = &mut self.files[at];
+            self.line.clear();
+            match &file.csv {
+                Some(columns) => columns.push_row(&mut self.line, record.as_bytes()),
+                None => {
+                    self.line.extend_from_slice(record.as_bytes());
+                    self.line.push(b'\n');
+                }
+            }
+            file.write(&self.line)?;
+            self.records += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts the files into their places.
+    fn finish(self) -> Result<()> {
+        self.files.into_iter().try_for_each(Target::finish)
+    }
+}
+
+/// The name under which an output of the crawl is written again.
+fn file_name(pattern: &Path, csv: bool) -> String {
+    let name = pattern.file_name().unwrap_or_default().to_string_lossy();
+    if name == "-" {
+        return if csv { "records.csv" } else { "records.jsonl" }.to_owned();
+    }
+    let today = crate::config::rfc3339::date(SystemTime::now());
+    name.replace("{date}", &today).replace("{pass}", "1")
+}
+
+/// A file, or standard output.
+struct Target {
+    out: BufWriter<Box<dyn Write + Send>>,
+    csv: Option<CsvColumns>,
+    /// The file in the making, and its place.
+    file: Option<(PathBuf, PathBuf)>,
+}
+
+impl Target {
+    fn standard() -> Target {
+        Target {
+            out: BufWriter::with_capacity(BUFFER, Box::new(io::stdout())),
+            csv: None,
+            file: None,
+        }
+    }
+
+    fn create(path: &Path, csv: Option<CsvColumns>, settings: &Settings) -> Result<Target> {
+        if is_of_crawl(path, settings) {
+            return Err(Error::invalid(format!(
+                "{} is a file of the crawl itself, whose state knows what is in it; \
+                 name another file or folder",
+                path.display()
+            )));
+        }
+        let mut new = path.as_os_str().to_owned();
+        new.push(NEW);
+        let new = PathBuf::from(new);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let file = fs::create_dir_all(folder).and_then(|()| File::create(&new));
+        let file = file.map_err(|error| cannot_write(path, error))?;
+        Ok(Target {
+            out: BufWriter::with_capacity(BUFFER, Box::new(file)),
+            csv,
+            file: Some((new, path.to_owned())),
+        })
+    }
+
+    fn write_header(&mut self) -> Result<()> {
+        let header = self.csv.as_ref().map(CsvColumns::header);
+        self.write(&header.unwrap_or_default())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| self.error(error))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.out.flush().map_err(|error| self.error(error))?;
+        let Some((new, place)) = &self.file else {
+            return Ok(());
+        };
+        let placed = File::open(new)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(new, place));
+        placed.map_err(|error| self.error(error))
+    }
+
+    fn error(&self, error: io::Error) -> Error {
+        match &self.file {
+            Some((_, place)) => cannot_write(place, error),
+            None => cannot_write(Path::new("standard output"), error),
+        }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // Nothing is left of what did not come to its end.
+        if let Some((new, _)) = &self.file {
+            let _ = fs::remove_file(new);
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Error {
+    Error::new(ErrorKind::Output)
+        .with_message(format!("cannot write {}", path.display()))
+        .with_source(error)
+}
+
+/// Whether the path leads to a file that crawls with these settings write.
+fn is_of_crawl(path: &Path, settings: &Settings) -> bool {
+    let real = |path: &Path| {
+        // A file that is not there yet is known by its folder.
+        fs::canonicalize(path).ok().or_else(|| {
+            let folder = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+            Some(folder.join(path.file_name()?))
+        })
+    };
+    let Some(path) = real(path) else {
+        return false;
+    };
+    let output = &settings.output;
+    let mut patterns = vec![output.path.pattern()];
+    patterns.extend(
+        [&output.log, &output.summary]
+            .into_iter()
+            .flatten()
+            .map(|path| path.pattern()),
+    );
+    #[cfg(feature = "select")]
+    patterns.extend(
+        settings
+            .extract
+            .iter()
+            .filter_map(|extract| Some(extract.output.as_ref()?.pattern())),
+    );
+    if let Some(bodies) = output
+        .bodies
+        .as_ref()
+        .and_then(|dir| fs::canonicalize(dir).ok())
+        && path.starts_with(bodies)
+    {
+        return true;
+    }
+    patterns
+        .iter()
+        .any(|pattern| real(pattern).is_some_and(|own| own == path))
+}
