@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use canter::ledger::{
-    Change, End, Ended, Existing, Fault, Ledger, LedgerOptions, OutputSpec, Restored,
+    Change, End, Ended, Existing, Fault, Ledger, LedgerOptions, OutputSpec, Queued, Restored,
 };
 use canter::{ErrorKind, Method, Request, SkipReason, Url};
 
