@@ -135,9 +135,9 @@ const INIT: &[Opt] = &[opt!("output", 'o'; "FILE" -> "";
 
 const EXTRACT: &[Opt] = &[
     opt!("output", 'o'; "FILE" -> "";
-        "write items to FILE, not to standard output; as CSV if it ends in .csv"),
+        "write items to FILE, as CSV if it ends in .csv"),
     opt!("into"; "FOLDER" -> "";
-        "write everything that the crawl wrote, under the same names, into FOLDER"),
+        "write what the crawl wrote, under the same names, into FOLDER"),
     opt!("set"; "KEY=VALUE" -> "";
         "set any key, such as output.fields=[\"url\",\"text\"]; may be repeated"),
     opt!("quiet", 'q'; "no line at the end"),
