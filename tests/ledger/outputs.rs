@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use canter::ledger::{
     Change, End, Ended, Existing, Fault, Ledger, LedgerOptions, OutputSpec, Queued, Restored,
 };
-use canter::{ErrorKind, Request, SkipReason, Url};
+use canter::{ErrorKind, Method, Request, SkipReason, Url};
 
 use super::common::{
     Folder, at, done, ended, found, instant, lines, open, options, pages_in, queued, small_run,
@@ -355,6 +355,29 @@ fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
             serde_json::json!({"url": page(5), "end": "skipped", "reason": "scope"}),
         ]
     );
+}
+
+#[test]
+fn neither_name_nor_password_of_a_url_stands_in_the_log() {
+    let folder = Folder::new("names");
+    let (mut ledger, _) = open(&folder, 0);
+    let url = |text: &str| Url::parse(text).expect("a URL");
+    let kept_out = Queued {
+        request: Request::new(Method::Get, url("http://me:secret@b.test/x")),
+        ..queued(1)
+    };
+    let changes = [
+        found(0),
+        Change::Ended(Box::new(Ended {
+            to: Some(url("http://me@a.test/b")),
+            ..ended(0, End::Redirected)
+        })),
+        Change::Refused(Box::new(kept_out), SkipReason::Scope),
+    ];
+    ledger.commit(&changes, at(1), totals(1)).expect("a commit");
+    let lines = lines(&folder.join("log.jsonl"));
+    assert_eq!(lines[0]["to"], "http://a.test/b");
+    assert_eq!(lines[1]["url"], "http://b.test/x");
 }
 
 #[test]
