@@ -332,8 +332,7 @@ fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
         Sitemaps::None => {}
         Sitemaps::Urls(urls) => {
             for url in urls {
-                let request =
-                    Request::new(Method::Get, parse_url(url)?).with_referrer(Some("".into()));
+                let request = Request::new(Method::Get, parse_url(url)?);
                 seeds.push(plan.admit.sitemap(request));
             }
         }

@@ -47,15 +47,17 @@ impl Run {
                 match self.read_sitemap(&report.request, response) {
                     Ok(done) => Finished::Done(Box::new(done)),
                     // Many sites answer with a page whatever they are asked for.
-                    Err(error) if is_guess(&report.request) => Finished::Done(Box::new(Done {
-                        message: Some(error.to_string()),
-                        ..Done::default()
-                    })),
+                    Err(error) if self.is_guess(&report.request) => {
+                        Finished::Done(Box::new(Done {
+                            message: Some(error.to_string()),
+                            ..Done::default()
+                        }))
+                    }
                     Err(error) => Finished::Failed(error),
                 }
             }
             (Ended::Outcome(Outcome::Fail(error)), _)
-                if is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
+                if self.is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
             {
                 Finished::Done(Box::default())
             }
@@ -111,10 +113,10 @@ impl Run {
         }
         Ok(done)
     }
-}
 
-/// Whether it is the usual place of a sitemap, and nobody has said that there is
-/// one.
-fn is_guess(request: &Request) -> bool {
-    request.referrer().is_none()
+    /// Whether it is the usual place of a sitemap, and nobody has said that
+    /// there is one. Where the configuration names them, none is guessed.
+    fn is_guess(&self, request: &Request) -> bool {
+        self.sitemaps && request.referrer().is_none()
+    }
 }

@@ -1,0 +1,77 @@
+//! A configuration that changes between two runs over one state: what it lets
+//! in by now is asked for, and what it names is never kept out.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use canter::extract::{Links, Queue};
+use canter::fetch::MockSite;
+use canter::ledger::OutputSpec;
+use canter::{Crawler, CrawlerBuilder, Policy, Scope, Sitemaps, Stats};
+use common::TempDir;
+
+const XML: &str = "application/xml";
+
+/// Two sites that link to each other, with a sitemap on a third host that names
+/// pages of the first.
+fn site() -> MockSite {
+    let sitemap = "<urlset><url><loc>http://a.test/listed</loc></url></urlset>";
+    MockSite::new()
+        .page("http://a.test/robots.txt", |page| {
+            page.text("Sitemap: http://maps.test/a.xml")
+        })
+        .page("http://a.test/", |page| {
+            page.html("<a href=/shop/1></a><a href=/news/1></a><a href=http://b.test/></a>")
+        })
+        .page("http://a.test/shop/1", |page| page.html("shop"))
+        .page("http://a.test/news/1", |page| page.html("news"))
+        .page("http://a.test/listed", |page| page.html("listed"))
+        .page("http://b.test/", |page| page.html("<a href=/next></a>"))
+        .page("http://b.test/next", |page| page.html("next"))
+        .page("http://maps.test/a.xml", |page| page.typed(XML, sitemap))
+}
+
+fn crawl(dir: &TempDir, site: &MockSite, seeds: &[&str]) -> CrawlerBuilder {
+    Crawler::builder()
+        .seeds(seeds)
+        .fetcher(site.clone())
+        .state(dir.join("state"))
+        .log(OutputSpec::new(dir.join("log.jsonl")))
+        .handler(|links: Links, queue: Queue| {
+            queue.follow_all(links);
+        })
+}
+
+fn run(crawl: CrawlerBuilder) -> Stats {
+    crawl.build().expect("a crawl").run().expect("a run")
+}
+
+/// What a run asked for, without robots.txt.
+fn asked(crawl: impl Fn(&MockSite) -> CrawlerBuilder) -> BTreeSet<String> {
+    let site = site();
+    run(crawl(&site));
+    let mut urls: BTreeSet<String> = site.urls().into_iter().collect();
+    urls.retain(|url| !url.ends_with("/robots.txt"));
+    urls
+}
+
+fn set<const N: usize>(urls: [&str; N]) -> BTreeSet<String> {
+    urls.map(str::to_owned).into()
+}
+
+fn within(path: &str) -> Scope {
+    let scope = Scope::builder().include([path]);
+    scope.build().expect("a scope")
+}
+
+#[test]
+fn a_sitemap_that_is_named_and_missing_fails_in_each_run() {
+    let dir = TempDir::new();
+    let site = site();
+    for pass in 1..=3 {
+        let named = Sitemaps::Urls(vec!["http://a.test/none.xml".to_owned()]);
+        let stats = run(crawl(&dir, &site, &["http://a.test/"]).sitemaps(named));
+        assert_eq!(stats.failed, 1, "pass {pass}");
+    }
+}
