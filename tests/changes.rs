@@ -66,6 +66,26 @@ fn within(path: &str) -> Scope {
 }
 
 #[test]
+fn a_seed_that_an_earlier_run_kept_out_as_a_link_joins() {
+    let dir = TempDir::new();
+    let begin = |site: &MockSite, seeds: &[&str]| crawl(&dir, site, seeds).scope(within("/shop"));
+    asked(|site| begin(site, &["http://a.test/"]));
+    let again = asked(|site| begin(site, &["http://a.test/", "http://a.test/news/1"]));
+    assert!(again.contains("http://a.test/news/1"), "{again:?}");
+}
+
+#[test]
+fn the_site_of_a_new_seed_is_in_the_scope_of_the_seeds() {
+    let dir = TempDir::new();
+    let first = asked(|site| crawl(&dir, site, &["http://a.test/"]));
+    assert!(!first.contains("http://b.test/"), "{first:?}");
+    let again = asked(|site| crawl(&dir, site, &["http://a.test/", "http://b.test/next"]));
+    for url in ["http://b.test/", "http://b.test/next"] {
+        assert!(again.contains(url), "{url} in {again:?}");
+    }
+}
+
+#[test]
 fn a_sitemap_that_is_named_and_missing_fails_in_each_run() {
     let dir = TempDir::new();
     let site = site();

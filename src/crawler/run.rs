@@ -90,7 +90,7 @@ pub(super) fn run(
         (earlier, Some(books)) if plan.keep.state_dir.is_some() => {
             let mut engine = new_engine(plan);
             engine.begin_run(now);
-            books.restore(&mut engine, plan, earlier.as_ref(), now)?;
+            books.restore(&mut engine, plan, &seeds, earlier.as_ref(), now)?;
             engine
         }
         (Some(mut earlier), _) if earlier.pending() > 0 => {
