@@ -66,6 +66,37 @@ fn within(path: &str) -> Scope {
 }
 
 #[test]
+fn seeds_and_sitemaps_are_asked_for_whatever_the_scope_has_become() {
+    let cut_short = || Policy::builder().max_requests(1).build().expect("a policy");
+    for sitemaps in [
+        Sitemaps::Discover,
+        Sitemaps::Urls(vec!["http://maps.test/a.xml".to_owned()]),
+    ] {
+        for policy in [Policy::default(), cut_short()] {
+            let dir = TempDir::new();
+            let begin = |site: &MockSite| {
+                let crawl = crawl(&dir, site, &["http://a.test/"]);
+                crawl.sitemaps(sitemaps.clone())
+            };
+            asked(|site| begin(site).policy(policy.clone()));
+            let narrow = asked(|site| begin(site).scope(within("/shop")));
+            assert_eq!(
+                narrow,
+                set([
+                    "http://a.test/",
+                    "http://a.test/shop/1",
+                    "http://maps.test/a.xml"
+                ]),
+                "{sitemaps:?}"
+            );
+            let wide = asked(begin);
+            assert!(wide.contains("http://a.test/listed"), "{wide:?}");
+            assert!(wide.contains("http://a.test/news/1"), "{wide:?}");
+        }
+    }
+}
+
+#[test]
 fn a_seed_that_an_earlier_run_kept_out_as_a_link_joins() {
     let dir = TempDir::new();
     let begin = |site: &MockSite, seeds: &[&str]| crawl(&dir, site, seeds).scope(within("/shop"));
@@ -81,6 +112,19 @@ fn the_site_of_a_new_seed_is_in_the_scope_of_the_seeds() {
     assert!(!first.contains("http://b.test/"), "{first:?}");
     let again = asked(|site| crawl(&dir, site, &["http://a.test/", "http://b.test/next"]));
     for url in ["http://b.test/", "http://b.test/next"] {
+        assert!(again.contains(url), "{url} in {again:?}");
+    }
+}
+
+#[test]
+fn sitemaps_are_looked_for_though_robots_txt_is_remembered() {
+    let dir = TempDir::new();
+    let first = asked(|site| crawl(&dir, site, &["http://a.test/"]));
+    assert!(!first.contains("http://maps.test/a.xml"), "{first:?}");
+    let discover =
+        |site: &MockSite| crawl(&dir, site, &["http://a.test/"]).sitemaps(Sitemaps::Discover);
+    let again = asked(discover);
+    for url in ["http://maps.test/a.xml", "http://a.test/listed"] {
         assert!(again.contains(url), "{url} in {again:?}");
     }
 }

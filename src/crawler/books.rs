@@ -96,6 +96,7 @@ impl Books {
         for url in &restored.landed {
             engine.restore_landed(url);
         }
+        let mut sitemaps = Vec::new();
         for known in &restored.robots {
             let robots = Robots::parse(&known.body);
             let rules = OriginRules {
@@ -104,6 +105,10 @@ impl Books {
             };
             let request = Request::get(format!("{}/robots.txt", known.origin))?;
             engine.restore_robots(&request, Arc::new(rules), known.age, now);
+            // It is not asked for again, and may name what nobody wanted then.
+            if plan.looks_for_sitemaps_on(request.url()) {
+                sitemaps.extend(plan.admit.sitemaps_of(request.url(), robots.sitemaps()));
+            }
         }
         for known in &restored.pauses {
             engine.restore_pause(&known.host, known.until);
@@ -130,7 +135,11 @@ impl Books {
             } else {
                 engine.restore(&candidate, pending.not_before, now);
             }
-        })
+        })?;
+        for sitemap in sitemaps {
+            let _ = engine.push(sitemap, now);
+        }
+        Ok(())
     }
 }
 
