@@ -1,5 +1,5 @@
 //! The log: one line for each URL that ended, and how. Keeps: the words on a
-//! line are stable, and no user's name or password stands on it.
+//! line are stable, and neither user nor password stands on it.
 
 use url::Url;
 
@@ -75,7 +75,7 @@ fn push_purpose(buffer: &mut Vec<u8>, purpose: Purpose) {
     }
 }
 
-/// A URL without a user's name and password, which are nobody's business.
+/// A URL without user and password, which are nobody's business.
 fn push_url(buffer: &mut Vec<u8>, url: &Url) {
     push_str(buffer, uri::without_credentials(url).as_str());
 }

@@ -287,6 +287,30 @@ fn state_and_outputs_can_be_moved_together() {
 }
 
 #[test]
+fn the_log_holds_neither_user_nor_password_of_a_url() {
+    let folder = Folder::new("log-users");
+    let (mut ledger, _) = open(&folder, 0);
+    let [token, both] = ["http://token@a.test/b", "http://me:secret@a.test/c"]
+        .map(|text| Url::parse(text).expect("a URL"));
+    let refused = Queued {
+        request: Request::get(both.as_str()).expect("a request"),
+        ..queued(1)
+    };
+    let changes = [
+        found(0),
+        Change::Ended(Box::new(Ended {
+            to: Some(token),
+            ..ended(0, End::Redirected)
+        })),
+        Change::Refused(Box::new(refused), SkipReason::Scope),
+    ];
+    ledger.commit(&changes, at(1), totals(1)).expect("a commit");
+    let log = lines(&folder.join("log.jsonl"));
+    assert_eq!(log[0]["to"], "http://a.test/b");
+    assert_eq!(log[1]["url"], "http://a.test/c");
+}
+
+#[test]
 fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
     let folder = Folder::new("log");
     let (mut ledger, _) = open(&folder, 0);
