@@ -109,6 +109,7 @@ impl std::fmt::Debug for Plan {
 /// # Ok::<(), canter::Error>(())
 /// ```
 #[must_use = "a builder does nothing until it is built"]
+#[expect(clippy::struct_excessive_bools, reason = "each is set on its own")]
 pub struct CrawlerBuilder {
     seeds: Vec<Result<Request>>,
     policy: Policy,

@@ -1,7 +1,7 @@
 //! The fields of an `[extract.NAME]`: a selector each, or a table of a
 //! selector and how what it finds is read.
 
-use super::extract::place;
+use super::named::place;
 use crate::config::document::{Node, Value};
 use crate::config::problem::Origin;
 use crate::config::scalar::{self, quoted};
