@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::builder::Plan;
+use super::builder::{Plan, Sitemaps};
 use super::engine::Engine;
 use super::origins::OriginRules;
 use crate::error::Result;
@@ -49,7 +49,10 @@ impl Books {
                 .with_fresh(plan.keep.fresh)
                 .with_revisit(plan.keep.revisit)
         });
-        let (ledger, restored) = Ledger::open(options)?;
+        let (ledger, mut restored) = Ledger::open(options)?;
+        if plan.sitemaps != Sitemaps::None {
+            restored.remember_all();
+        }
         let (pass, pages) = (restored.pass, restored.pages());
         Ok(Some(Books {
             ledger,

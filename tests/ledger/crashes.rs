@@ -10,7 +10,7 @@ use std::time::Duration;
 use canter::ledger::{
     Change, CsvColumns, End, Ledger, OutputSpec, PageMemory, Queued, Restored, Totals,
 };
-use canter::{SkipReason, Url};
+use canter::{Purpose, SkipReason, Url};
 
 use super::common::{Folder, at, instant, lines, options, torture, totals};
 use super::invent::Crawl;
@@ -155,7 +155,10 @@ impl Expected {
         for known in self.urls.values_mut() {
             let due = match known.end {
                 Some(End::Done | End::Unchanged | End::Redirected) => {
-                    known.ended_at + revisit <= now
+                    // A sitemap tells of what is new, however young it is.
+                    let queued = known.queued.as_ref();
+                    let is_sitemap = queued.is_some_and(|q| q.purpose == Purpose::Sitemap);
+                    is_sitemap || known.ended_at + revisit <= now
                 }
                 Some(End::Skipped(SkipReason::Robots | SkipReason::Aborted)) => {
                     known.rejudge = true;
