@@ -107,13 +107,15 @@ impl Settings {
     }
 
     /// The columns of all items together.
+    #[cfg(feature = "select")]
     fn item_columns(&self) -> CsvColumns {
-        #[cfg(feature = "select")]
-        {
-            let rules = self.extract.iter();
-            CsvColumns::new(rules.flat_map(|extract| item_record::columns(&extract.rules)))
-        }
-        #[cfg(not(feature = "select"))]
+        let rules = self.extract.iter();
+        CsvColumns::new(rules.flat_map(|extract| item_record::columns(&extract.rules)))
+    }
+
+    #[cfg(not(feature = "select"))]
+    #[expect(clippy::unused_self, reason = "without the feature there are no items")]
+    fn item_columns(&self) -> CsvColumns {
         CsvColumns::new(Vec::<String>::new())
     }
 }
