@@ -18,7 +18,7 @@ STATIC_BUILD = $(if $(shell command -v cargo-zigbuild),zigbuild,build)
 STATIC_BINARY = $(BUILT)/$(TARGET)/$(PROFILE)/canter
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench simulate torture install static
+.PHONY: help build demo test check bench simulate torture fuzz install static
 
 help: ## print this list
 	@echo 'usage: make TARGET'
@@ -61,11 +61,20 @@ bench: ## run the benchmarks
 
 simulate: N = 10000
 simulate: ## N made-up crawls in virtual time (N=10000)
-	CANTER_SIMULATIONS=$(N) $(CARGO) test --locked --test simulation -- --nocapture
+	SIMULATE_CRAWLS=$(N) $(CARGO) test --locked --profile ci --test simulation -- --nocapture
 
-torture: N = 100
-torture: ## kill a real crawl N times and look for what is lost or twice (N=100)
+torture: N = 300
+torture: ## kill a real crawl N times and look for what is lost or twice (N=300)
 	CANTER_KILLS=$(N) $(CARGO) test --locked --test torture -- --nocapture
+
+fuzz: T = 600
+fuzz: ## fuzz each parser for T seconds (T=600); needs cargo-fuzz and a nightly toolchain
+	@set -e; for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_targets/*.rs))); do \
+		mkdir -p tests/fuzz/corpus/$$target; \
+		$(CARGO) +nightly fuzz run --fuzz-dir tests/fuzz --sanitizer none $$target \
+			tests/fuzz/corpus/$$target fixtures/corpus/$$target -- \
+			-dict=fixtures/corpus/$$target.dict -max_total_time=$(T) -max_len=4096; \
+	done
 
 install: ## install the program, with every feature, into Cargo's folder
 	$(CARGO) install --path . --locked --all-features

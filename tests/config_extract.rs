@@ -260,7 +260,7 @@ mod with_rules {
         let fields: Vec<_> = settings.extract[0]
             .rules
             .fields()
-            .map(|field| field.name())
+            .map(canter::select::Field::name)
             .collect();
         assert_eq!(fields, ["b", "c"], "the file's come first");
         assert_eq!(settings.extract[1].rules.name(), "d");

@@ -34,7 +34,7 @@ impl Case {
 
     fn canter(&self, command: &str, more: &[&str]) -> common::Program {
         let start = canter([command.as_ref(), self.config.as_os_str()]).dir(self.folder.path());
-        more.iter().fold(start, |program, arg| program.arg(arg))
+        more.iter().fold(start, common::Program::arg)
     }
 
     fn run(&self) -> Run {

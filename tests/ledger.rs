@@ -1,6 +1,8 @@
 //! What the ledger promises: nothing lost, nothing twice, whatever happens to
 //! the process, the disk and the files.
 
+#[path = "ledger/beside.rs"]
+mod beside;
 #[path = "ledger/common.rs"]
 mod common;
 #[path = "ledger/compaction.rs"]

@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::progress::grouped;
 use super::{complain, logger, signal};
 use crate::config::offline::{Offline, Wanted};
-use crate::config::{Settings, Source};
+use crate::config::{OutputPath, Settings, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::Effects;
 use crate::ledger::CsvColumns;
@@ -36,13 +36,11 @@ pub(super) fn extract(args: &ExtractArgs) -> Exit {
     match run(&settings, args) {
         Ok(exit) => exit,
         Err(error) => {
-            let exit = if is_closed_pipe(&error) {
-                Exit::Signal(signal::PIPE)
-            } else {
-                complain(&format!("canter: {error}"));
-                Exit::of_error(&error)
-            };
-            exit
+            if is_closed_pipe(&error) {
+                return Exit::Signal(signal::PIPE);
+            }
+            complain(&format!("canter: {error}"));
+            Exit::of_error(&error)
         }
     }
 }
@@ -189,12 +187,11 @@ impl Outputs {
         for (at, record) in main.chain(beside) {
             let file = &mut self.files[at];
             self.line.clear();
-            match &file.csv {
-                Some(columns) => columns.push_row(&mut self.line, record.as_bytes()),
-                None => {
-                    self.line.extend_from_slice(record.as_bytes());
-                    self.line.push(b'\n');
-                }
+            if let Some(columns) = &file.csv {
+                columns.push_row(&mut self.line, record.as_bytes());
+            } else {
+                self.line.extend_from_slice(record.as_bytes());
+                self.line.push(b'\n');
             }
             file.write(&self.line)?;
             self.records += 1;
@@ -318,7 +315,7 @@ fn is_of_crawl(path: &Path, settings: &Settings) -> bool {
         [&output.log, &output.summary]
             .into_iter()
             .flatten()
-            .map(|path| path.pattern()),
+            .map(OutputPath::pattern),
     );
     #[cfg(feature = "select")]
     patterns.extend(

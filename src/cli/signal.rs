@@ -29,9 +29,10 @@ pub(super) fn name(number: u8) -> String {
 }
 
 /// How long after a signal another one is taken for the same: whoever
-/// ends a program often signals it and then its whole group (`timeout` does),
-/// which must not turn a clean stop into a cut.
-const SAME_SIGNAL: Duration = Duration::from_millis(500);
+/// ends a program often signals it and then its whole group (`timeout` does, in
+/// less than a millisecond), which must not turn a clean stop into a cut. Nobody
+/// presses Ctrl-C twice as fast as this.
+const SAME_SIGNAL: Duration = Duration::from_millis(100);
 
 /// Which signal came first, if any.
 #[derive(Debug, Clone, Default)]

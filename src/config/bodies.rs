@@ -28,7 +28,7 @@ pub(super) const INDEX: &str = "index.jsonl";
 const NEW: &str = "new";
 /// Bytes at the end of a gzip member that say how long its content is
 /// (RFC 1952 section 2.3.1), modulo 2^32.
-const LENGTH_FIELD: u64 = 4;
+const LENGTH_FIELD: i64 = 4;
 
 /// A folder of bodies.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Bodies {
     /// Of kind [`Output`](ErrorKind::Output), which ends the run.
     pub(crate) fn keep(&self, hash: u64, body: &[u8]) -> Result<()> {
         let place = self.place(hash);
-        let kept = self.is_kept(&place, body.len());
+        let kept = Bodies::is_kept(&place, body.len());
         let kept = kept.and_then(|kept| {
             if kept {
                 Ok(())
@@ -81,17 +81,17 @@ impl Bodies {
 
     /// Whether a body of this length is there. Only a file that a loss of
     /// power left without its end is shorter than it says.
-    fn is_kept(&self, place: &Path, length: usize) -> io::Result<bool> {
+    fn is_kept(place: &Path, length: usize) -> io::Result<bool> {
         let mut file = match File::open(place) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
-        if file.metadata()?.len() < LENGTH_FIELD {
+        let mut said = [0; LENGTH_FIELD as usize];
+        if file.metadata()?.len() < LENGTH_FIELD as u64 {
             return Ok(false);
         }
-        let mut said = [0; LENGTH_FIELD as usize];
-        file.seek(SeekFrom::End(-(LENGTH_FIELD as i64)))?;
+        file.seek(SeekFrom::End(-LENGTH_FIELD))?;
         file.read_exact(&mut said)?;
         Ok(u32::from_le_bytes(said) == length as u32)
     }

@@ -1,12 +1,12 @@
 //! How an item is written: one line of JSON, its page and its rules first.
 
 use super::json::string;
-use crate::select::{Item, Rules, Value};
+use crate::select::{Field, Item, Rules, Value};
 
 /// The names in a record of these rules, in their order.
 pub(super) fn columns(rules: &Rules) -> impl Iterator<Item = String> {
     let own = ["url", "extract"].into_iter();
-    let fields = rules.fields().map(|field| field.name());
+    let fields = rules.fields().map(Field::name);
     own.chain(fields).map(str::to_owned)
 }
 

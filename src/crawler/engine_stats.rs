@@ -177,7 +177,8 @@ impl Engine {
     fn run_end(&self, stats: &Stats) -> RunEnd {
         let fetched_nothing = stats.pages == 0 && self.done_before == 0;
         match self.stopped {
-            Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error | RunEnd::Stopped))) => end,
+            Some((_, end @ (RunEnd::Refused(_) | RunEnd::Error))) => end,
+            // A stop or a bound that came when all was done changed nothing.
             Some((_, end)) if stats.pending() > 0 => end,
             _ if fetched_nothing && stats.discovered > 0 => RunEnd::Nothing,
             _ if stats.pending() == 0 => RunEnd::Complete,

@@ -3,6 +3,7 @@
 //! broken one is used.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Run;
 use super::admit::Redirect;
@@ -11,6 +12,7 @@ use super::worker::{Answer, unfinished};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::Context;
 use crate::fetch::Response;
+use crate::frontier::Candidate;
 use crate::handler::{self, Ended};
 use crate::outcome::Outcome;
 use crate::request::{BodyLimit, Method, Purpose, Request};
@@ -20,6 +22,8 @@ use crate::uri;
 /// How much of a sitemap is read, compressed or not. It is asked for as what
 /// it is, so neither the types nor the size that pages may have hold for it.
 const SITEMAP_BYTES: u64 = sitemap::MAX_TEXT as u64;
+/// How far clocks and the ends of days may differ.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 /// How deep indexes of sitemaps may be nested. The protocol knows one level.
 const SITEMAP_NESTING: u32 = 5;
 
@@ -47,15 +51,17 @@ impl Run {
                 match self.read_sitemap(&report.request, response) {
                     Ok(done) => Finished::Done(Box::new(done)),
                     // Many sites answer with a page whatever they are asked for.
-                    Err(error) if is_guess(&report.request) => Finished::Done(Box::new(Done {
-                        message: Some(error.to_string()),
-                        ..Done::default()
-                    })),
+                    Err(error) if self.is_guess(&report.request) => {
+                        Finished::Done(Box::new(Done {
+                            message: Some(error.to_string()),
+                            ..Done::default()
+                        }))
+                    }
                     Err(error) => Finished::Failed(error),
                 }
             }
             (Ended::Outcome(Outcome::Fail(error)), _)
-                if is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
+                if self.is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
             {
                 Finished::Done(Box::default())
             }
@@ -99,7 +105,11 @@ impl Run {
             };
             let found = Request::new(Method::Get, url).with_referrer(Some(referrer.clone()));
             if !is_index {
-                done.links.push(self.admit.link(found.with_depth(1)));
+                let mut link = self.admit.link(found.with_depth(1));
+                if self.has_changed(&link, &entry) {
+                    link.request = link.request.with_again(true);
+                }
+                done.links.push(link);
             } else if nested <= SITEMAP_NESTING {
                 done.links
                     .push(self.admit.sitemap(found.with_depth(nested)));
@@ -111,10 +121,20 @@ impl Run {
         }
         Ok(done)
     }
-}
 
-/// Whether it is the usual place of a sitemap, and nobody has said that there is
-/// one.
-fn is_guess(request: &Request) -> bool {
-    request.referrer().is_none()
+    /// Whether it is the usual place of a sitemap, and nobody has said that
+    /// there is one. Where the configuration names them, none is guessed.
+    fn is_guess(&self, request: &Request) -> bool {
+        self.sitemaps && request.referrer().is_none()
+    }
+
+    /// Whether a page that is not due has changed since it was fetched, as the
+    /// sitemap says. A date to come is not believed.
+    fn has_changed(&self, page: &Candidate, entry: &sitemap::Entry) -> bool {
+        let known = || self.pages.as_ref()?.not_due(page.fingerprint);
+        entry.changed_by().is_some_and(|changed| {
+            changed <= self.services.wall_now() + DAY
+                && known().is_some_and(|known| known.fetched < changed)
+        })
+    }
 }

@@ -250,10 +250,12 @@ impl Run {
     }
 
     fn page(&self, request: Request, job: &Job) -> (Request, Answer) {
-        let known = self
-            .pages
-            .as_ref()
-            .and_then(|pages| pages.get(job.entry.fingerprint));
+        let known = self.pages.as_ref().and_then(|pages| {
+            let fingerprint = job.entry.fingerprint;
+            pages
+                .get(fingerprint)
+                .or_else(|| pages.not_due(fingerprint))
+        });
         let request = match &known {
             Some(known) => with_validators(request, &known.memory),
             None => request,

@@ -2,6 +2,8 @@
 //! one line. Keeps: what is given is JSON for every reader, and what it says
 //! is what stands on the page, numbers digit by digit.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// The media type of a script that holds JSON-LD (RFC 6906, JSON-LD 1.1
@@ -57,7 +59,7 @@ fn apart(json: &str, around: usize) -> Vec<String> {
             continue;
         }
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
-            object.push_str(&format!("\\u{:04x}", u32::from(c)));
+            let _ = write!(object, "\\u{:04x}", u32::from(c));
         } else {
             object.push(c);
         }

@@ -151,8 +151,9 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days from the epoch to a date; `None` for a day that its month has not.
-fn days(year: i64, month: usize, day: i64) -> Option<i64> {
+/// Days from the epoch to a date, January being month 0; `None` for a day that
+/// its month has not.
+pub(crate) fn days(year: i64, month: usize, day: i64) -> Option<i64> {
     let leap_day = i64::from(is_leap(year));
     let length = MONTHS[month].1 + if month == 1 { leap_day } else { 0 };
     (1..=length).contains(&day).then_some(())?;

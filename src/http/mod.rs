@@ -9,6 +9,7 @@ mod retry_after;
 mod sniff;
 
 pub use date::date;
+pub(crate) use date::days;
 pub use media_type::MediaType;
 pub use retry_after::{retry_after, retry_after_fields};
 pub use sniff::{Sniffed, sniff};

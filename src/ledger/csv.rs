@@ -48,7 +48,7 @@ impl CsvColumns {
     #[must_use]
     pub fn header(&self) -> Vec<u8> {
         let mut row = Vec::new();
-        self.cells(&mut row, |name| Cow::Borrowed(name));
+        self.cells(&mut row, Cow::Borrowed);
         row
     }
 

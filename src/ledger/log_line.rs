@@ -1,5 +1,5 @@
 //! The log: one line for each URL that ended, and how. Keeps: the words on a
-//! line are stable, and no password stands on it.
+//! line are stable, and neither user nor password stands on it.
 
 use url::Url;
 
@@ -7,6 +7,7 @@ use super::change::{Change, End, Ended, Queued};
 use super::json::{push_number, push_str};
 use crate::admission::SkipReason;
 use crate::request::Purpose;
+use crate::uri;
 
 /// Appends the log lines of what became true.
 pub(super) fn push_log(buffer: &mut Vec<u8>, changes: &[Change]) {
@@ -74,16 +75,9 @@ fn push_purpose(buffer: &mut Vec<u8>, purpose: Purpose) {
     }
 }
 
-/// A URL without its password, which is nobody's business.
+/// A URL without user and password, which are nobody's business.
 fn push_url(buffer: &mut Vec<u8>, url: &Url) {
-    if url.password().is_none() {
-        push_str(buffer, url.as_str());
-        return;
-    }
-    let mut url = url.clone();
-    // Cannot fail for a URL that has one.
-    let _ = url.set_password(None);
-    push_str(buffer, url.as_str());
+    push_str(buffer, uri::without_credentials(url).as_str());
 }
 
 fn push_word(buffer: &mut Vec<u8>, key: &str, word: &str) {

@@ -10,7 +10,7 @@ use super::format::Checkpoint;
 use super::output::Marks;
 use super::pages::{Shelf, stamp};
 use super::parse::{Event, Memory, Rare};
-use super::table::{ENDED, REJUDGE, REQUEST, SEED, Standing, Table};
+use super::table::{ENDED, REJUDGE, REQUEST, SEED, SITEMAP, Standing, Table};
 use crate::admission::SkipReason;
 
 /// How long the rules of an origin hold, in milliseconds (RFC 9309 section 2.4).
@@ -114,11 +114,13 @@ impl Model {
                 fingerprint,
                 attempt,
                 seed,
+                sitemap,
                 refused,
             } => {
                 let place = self.request(line, length, fingerprint);
                 let entry = self.table.at(place);
                 entry.set(SEED, seed);
+                entry.set(SITEMAP, sitemap);
                 entry.set(REJUDGE, false);
                 entry.attempt = u16::try_from(attempt).unwrap_or(u16::MAX);
                 entry.standing = match refused {
@@ -290,12 +292,14 @@ impl Model {
             Rare::Landed {
                 fingerprint,
                 attempt,
+                sitemap,
                 url,
             } => {
                 let queued = Event::Queued {
                     fingerprint,
                     attempt,
                     seed: true,
+                    sitemap,
                     refused: None,
                 };
                 self.apply(line, length, queued);
@@ -304,7 +308,8 @@ impl Model {
         }
     }
 
-    /// What is old enough waits again, and what was skipped for a reason that
+    /// What is old enough waits again, and so does every sitemap, since it tells
+    /// of pages that are new or have changed. What was skipped for a reason that
     /// may have gone is judged again.
     fn begin_pass(&mut self, due: u64) {
         let due = u32::try_from(due).unwrap_or(u32::MAX);
@@ -313,7 +318,7 @@ impl Model {
             if matches!(
                 entry.standing.end(),
                 Some(End::Done | End::Unchanged | End::Redirected)
-            ) && entry.ended_at <= due
+            ) && (entry.ended_at <= due || entry.has(SITEMAP))
             {
                 entry.standing = Standing::PENDING;
                 entry.attempt = 1;

@@ -115,8 +115,10 @@ impl Shelf {
 /// threads: `Arc<Pages>`.
 #[derive(Debug, Default)]
 pub struct Pages {
-    /// Sorted by fingerprint.
+    /// Those that are due, sorted by fingerprint.
     index: Vec<(u64, u32)>,
+    /// The others, if they are wanted, with the second of their last end.
+    rest: Vec<(u64, u32, u32)>,
     shelf: Shelf,
 }
 
@@ -124,10 +126,20 @@ impl Pages {
     /// Pages from (fingerprint, place on the shelf).
     pub(super) fn new(mut index: Vec<(u64, u32)>, shelf: Shelf) -> Self {
         index.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
-        Pages { index, shelf }
+        Pages {
+            index,
+            rest: Vec::new(),
+            shelf,
+        }
     }
 
-    /// How many pages are remembered.
+    /// Adds the pages that are not due, each with the second of its last end.
+    pub(super) fn add_rest(&mut self, mut rest: Vec<(u64, u32, u32)>) {
+        rest.sort_unstable_by_key(|(fingerprint, ..)| *fingerprint);
+        self.rest = rest;
+    }
+
+    /// How many pages are due.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.len()
@@ -148,6 +160,22 @@ impl Pages {
             .binary_search_by_key(&fingerprint, |(fingerprint, _)| *fingerprint)
             .ok()?;
         self.shelf.get(self.index[at].1)
+    }
+
+    /// What is remembered of a page that is not due; `fetched` is when it was
+    /// last asked for. Needs
+    /// [`Restored::remember_all`](super::Restored::remember_all).
+    #[must_use]
+    pub fn not_due(&self, fingerprint: u64) -> Option<KnownPage> {
+        let at = self
+            .rest
+            .binary_search_by_key(&fingerprint, |(fingerprint, ..)| *fingerprint)
+            .ok()?;
+        let (_, place, ended_at) = self.rest[at];
+        Some(KnownPage {
+            fetched: wall_of_millis(u64::from(ended_at) * 1000),
+            ..self.shelf.get(place)?
+        })
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) enum Event {
         fingerprint: u64,
         attempt: u32,
         seed: bool,
+        sitemap: bool,
         refused: Option<SkipReason>,
     },
     Ended {
@@ -90,6 +91,7 @@ pub(super) enum Rare {
     Landed {
         fingerprint: u64,
         attempt: u32,
+        sitemap: bool,
         url: String,
     },
 }
@@ -133,6 +135,8 @@ struct QueuedLight<'a> {
     n: u32,
     #[serde(default)]
     s: u8,
+    #[serde(borrow, default)]
+    k: Text<'a>,
     #[serde(default)]
     v: Option<IgnoredAny>,
 }
@@ -258,6 +262,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 return Ok(Some(Event::Rare(Box::new(Rare::Landed {
                     fingerprint: line.q.0,
                     attempt: line.n,
+                    sitemap: line.k == "sitemap",
                     url: line.u.into_owned(),
                 }))));
             }
@@ -265,6 +270,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 fingerprint: line.q.0,
                 attempt: line.n,
                 seed: line.s != 0,
+                sitemap: line.k == "sitemap",
                 refused: reason(&line.x)?,
             }
         }

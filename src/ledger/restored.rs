@@ -245,6 +245,23 @@ impl Restored {
         }
     }
 
+    /// Remembers the pages that are not due, too: a sitemap may say that one has
+    /// changed. To be called before [`pages`](Self::pages) is.
+    pub fn remember_all(&mut self) {
+        let rest = self
+            .table
+            .entries()
+            .iter()
+            .filter(|entry| {
+                entry.page != 0 && matches!(entry.standing.end(), Some(End::Done | End::Unchanged))
+            })
+            .map(|entry| (entry.fingerprint, entry.page, entry.ended_at))
+            .collect();
+        if let Some(pages) = Arc::get_mut(&mut self.pages) {
+            pages.add_rest(rest);
+        }
+    }
+
     /// What is remembered of the pages that are due in this run.
     #[must_use]
     pub fn pages(&self) -> Arc<Pages> {

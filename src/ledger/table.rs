@@ -79,6 +79,8 @@ pub(super) const ENDED: u8 = 2;
 pub(super) const REJUDGE: u8 = 4;
 /// It is a seed, or the target of a redirect that began at one.
 pub(super) const SEED: u8 = 8;
+/// It is a sitemap or feed.
+pub(super) const SITEMAP: u8 = 16;
 
 impl Entry {
     pub(super) fn has(&self, flag: u8) -> bool {

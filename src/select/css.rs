@@ -78,7 +78,7 @@ mod tests {
             ("", "missing"),
             ("p >", "combinator"),
             ("p:first", "pseudo-class"),
-            ("a[href", "early"),
+            ("a[", "early"),
             ("div..x", ""),
             ("<p>", ""),
             ("p::text", "pseudo-element"),

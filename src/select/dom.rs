@@ -212,7 +212,11 @@ fn parse(source: &str) -> Result<Html> {
     let mut growth = Growth::new(source.len());
     let mut rest = source;
     while !rest.is_empty() {
-        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK));
+        let mut end = CHUNK.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (chunk, after) = rest.split_at(end);
         parser.process(StrTendril::from(chunk));
         growth.check(&parser.tokenizer.sink.sink.0.borrow())?;
         rest = after;

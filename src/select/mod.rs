@@ -5,7 +5,7 @@
 //! [`Rules`] say once and for all what to read: which pages, which elements
 //! are items, and which [`Field`]s an item has. They are what a configuration's
 //! `[extract.NAME]` is made into; in a handler they are reached through
-//! [`Item`](crate::extract::Item) and [`Items`](crate::extract::Items).
+//! [`Item`] and [`Items`](crate::extract::Items).
 //!
 //! A page is read as browsers read it with scripting off. One that is nested
 //! or grown beyond all reason is not read at all: no page can take more than

@@ -397,7 +397,7 @@ mod tests {
             Ok(format!("1{}", "0".repeat(20)))
         );
         assert!(Number::try_from(f64::NAN).is_err());
-        assert_eq!(Number::from(-3).as_f64(), -3.0);
+        assert_eq!(Number::from(-3).as_str(), "-3");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! entries that could be read, and the fault beside them; time is linear in the
 //! text, and memory does not grow with what a compressed body inflates to.
 
+mod lastmod;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod walk;
 use std::fmt;
 use std::io::BufRead;
 use std::ops::ControlFlow;
+use std::time::SystemTime;
 
 use crate::error::{Error, ErrorKind};
 use crate::http::{Sniffed, sniff};
@@ -80,6 +82,22 @@ pub struct Entry {
     /// When it changed last, as it is written: `lastmod`, RSS's `pubDate`, Atom's
     /// `updated`.
     pub lastmod: Option<String>,
+}
+
+impl Entry {
+    /// The moment by which it had changed last, if [`lastmod`](Self::lastmod) is
+    /// a date. One without a time of day means the end of that day; one without a
+    /// zone is UTC.
+    ///
+    /// ```
+    /// let map = b"<urlset><url><loc>http://a.test/</loc><lastmod>1970-01-01T01:00+01:00</lastmod></url></urlset>";
+    /// let sitemap = canter::sitemap::parse(map);
+    /// assert_eq!(sitemap.entries[0].changed_by(), Some(std::time::UNIX_EPOCH));
+    /// ```
+    #[must_use]
+    pub fn changed_by(&self) -> Option<SystemTime> {
+        self.lastmod.as_deref().and_then(lastmod::changed_by)
+    }
 }
 
 /// What [`parse`] found.

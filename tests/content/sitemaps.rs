@@ -3,8 +3,11 @@
 //! once, and what is said of broken ones.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
-use crate::common::{Req, Resp, Server, gzip};
+use crate::common::{Req, Resp, Server, TempDir, canter, gzip, jsonl};
 use crate::crawl::{Crawl, Outcome};
 
 /// A site under an address of its own: answers by path and origin. In texts
@@ -339,4 +342,65 @@ fn sitemaps_are_found_through_robots_txt_or_in_the_usual_place() {
     assert_eq!(of("127.0.2.5:", "/closed.xml")["reason"], "robots");
     assert_eq!(of("127.0.2.7:", "/own.xml")["kind"], "http");
     assert_eq!(outcome.summary["failed"]["extract"], 1);
+}
+
+#[test]
+fn a_page_that_its_sitemap_calls_newer_is_due_before_its_time() {
+    let read = AtomicUsize::new(0);
+    let server = Server::start(move |req: &Req| {
+        let at = |path: &str| format!("http://{}:{}{path}", req.host, req.port);
+        let entry = |path: &str, changed: &str| {
+            format!(
+                "<url><loc>{}</loc><lastmod>{changed}</lastmod></url>",
+                at(path)
+            )
+        };
+        match req.path.as_str() {
+            "/robots.txt" => Resp::text("Sitemap: /s.xml"),
+            // In the second pass one page is new, and one is newer.
+            "/s.xml" => {
+                let soon = SystemTime::now() + Duration::from_secs(3);
+                let mut list = entry("/same", "2020-01-01");
+                list += &match read.fetch_add(1, Ordering::SeqCst) {
+                    0 | 2 => entry("/newer", "2020-01-01T00:00:00Z"),
+                    _ => entry("/newer", &httpdate::fmt_http_date(soon)) + &entry("/new", "2020"),
+                };
+                list += &entry("/far-off", "2999-01-01");
+                xml(&format!("<urlset>{list}</urlset>"))
+            }
+            "/newer" if req.header("if-none-match") == Some("\"1\"") => Resp::new(304),
+            _ => Resp::html("<title>page</title>").header("ETag", "\"1\""),
+        }
+    });
+    let folder = TempDir::new();
+    let config = format!(
+        "[crawl]\nseeds = [{:?}]\nfollow = false\nsitemaps = true\nrevisit = \"30d\"\n\
+         [policy]\nmax_requests_per_minute = \"none\"\n[fetch]\nallow_private = true\n\
+         [output]\npath = \"pages.jsonl\"\n[state]\ndir = \"state\"\n",
+        server.url("/")
+    );
+    fs::write(folder.path().join("c.toml"), config).expect("a configuration");
+    let pass = || {
+        server.clear_log();
+        canter(["run", "c.toml", "-q"])
+            .dir(folder.path())
+            .run()
+            .expect_code(0);
+        let log = server.log();
+        let mut paths: Vec<String> = log.paths().into_iter().map(str::to_owned).collect();
+        paths.sort_unstable();
+        paths
+    };
+    assert_eq!(
+        pass(),
+        ["/", "/far-off", "/newer", "/robots.txt", "/s.xml", "/same"]
+    );
+    assert_eq!(pass(), ["/new", "/newer", "/s.xml"]);
+    assert_eq!(pass(), ["/s.xml"]);
+    let records = jsonl::read(folder.path().join("pages.jsonl"));
+    assert_eq!(
+        records.len(),
+        5,
+        "what has not changed is no new record: {records:?}"
+    );
 }

@@ -36,6 +36,16 @@ fn a_stop_lets_requests_in_flight_finish_within_the_grace_period() {
 }
 
 #[test]
+fn a_stop_that_leaves_nothing_pending_ends_a_complete_crawl() {
+    let site = Site::new().pages("http://a.test/", 0..2).latency(secs(3.0));
+    let policy = unpaced().concurrency(2).build().unwrap();
+    let mut crawl = Driver::new(policy, site).seeds(pages(2)).stop_at(secs(1.0));
+    let stats = crawl.run();
+    assert_eq!((stats.succeeded, stats.pending()), (2, 0));
+    assert_eq!(stats.end, Some(RunEnd::Complete));
+}
+
+#[test]
 fn what_outlasts_the_grace_period_is_given_up_and_its_attempt_not_counted() {
     let site = Site::new()
         .then(

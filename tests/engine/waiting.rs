@@ -230,3 +230,47 @@ fn a_links_priority_decides_what_goes_next_and_hosts_take_turns() {
         .collect();
     assert_eq!(order, ["0", "2", "4", "1", "3"]);
 }
+
+#[test]
+fn a_tag_that_is_paused_again_is_waited_for_to_the_end_of_the_longer_pause() {
+    let backoff = |pause: f64, takes: f64| {
+        Answer::handled(Handled::Backoff(None, secs(pause))).takes(secs(takes))
+    };
+    let site = Site::new()
+        .on("http://a.test/0", backoff(10.0, 1.0))
+        .on("http://a.test/1", backoff(30.0, 2.0))
+        .on("http://a.test/2", Answer::ok());
+    let policy = unpaced()
+        .concurrency(2)
+        .retry(exact_retries(0))
+        .build()
+        .unwrap();
+    let mut crawl = Driver::new(policy, site);
+    for url in pages("a", 3) {
+        crawl.push_seed(canter::Request::get(url).unwrap().with_tag("t"));
+    }
+    crawl.run();
+    let tag = Waiting::TagPause(Tag::from("t"));
+    assert_eq!(at(&crawl, 1.5), (Some(11.0), tag.clone()));
+    assert_eq!(at(&crawl, 12.0), (Some(32.0), tag));
+}
+
+#[test]
+fn not_a_robots_txt_whose_last_url_was_given_up_with_its_tag() {
+    let abort = Handled::Abort(Some(Tag::from("t")));
+    let site = Site::new()
+        .on(
+            "http://a.test/robots.txt",
+            Answer::robots("").takes(secs(9.0)),
+        )
+        .on("http://b.test/0", Answer::handled(abort).takes(secs(1.0)));
+    let mut crawl = Driver::obeying(unpaced().build().unwrap(), site).seed("http://b.test/0");
+    crawl.push_seed(
+        canter::Request::get("http://a.test/0")
+            .unwrap()
+            .with_tag("t"),
+    );
+    crawl.run();
+    assert_eq!(at(&crawl, 0.5), (None, Waiting::Robots));
+    assert_eq!(at(&crawl, 5.0), (None, Waiting::NothingQueued));
+}

@@ -7,8 +7,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use canter::ledger::{Change, End, Ledger, PageMemory, Queued, Restored, Totals};
-use canter::{SkipReason, Url};
+use canter::ledger::{
+    Change, CsvColumns, End, Ledger, OutputSpec, PageMemory, Queued, Restored, Totals,
+};
+use canter::{Purpose, SkipReason, Url};
 
 use super::common::{Folder, at, instant, lines, options, torture, totals};
 use super::invent::Crawl;
@@ -35,6 +37,8 @@ pub(crate) struct Expected {
     robots: BTreeMap<String, (Vec<u8>, u64)>,
     pauses: BTreeMap<String, u64>,
     records: Vec<String>,
+    /// Lines of JSON, and rows of values.
+    beside: [String; 2],
     log: usize,
     /// Totals of the runs before, and of this one.
     before: Totals,
@@ -68,6 +72,23 @@ impl Expected {
                 for record in &ended.records {
                     self.records
                         .push(String::from_utf8(record.to_vec()).expect("UTF-8"));
+                }
+                for beside in &ended.beside {
+                    let mut line = Vec::new();
+                    if beside.output == 0 {
+                        line.extend_from_slice(&beside.line);
+                        line.push(b'\n');
+                    } else {
+                        columns().push_row(&mut line, &beside.line);
+                    }
+                    let mut line = String::from_utf8(line).expect("UTF-8");
+                    if beside.output == 0 {
+                        // In JSON Lines nothing else ends a line.
+                        line = line
+                            .replace('\u{85}', "\\u0085")
+                            .replace('\u{2028}', "\\u2028");
+                    }
+                    self.beside[beside.output].push_str(&line);
                 }
                 let known = self.urls.entry(ended.fingerprint).or_insert_with(|| Known {
                     queued: None,
@@ -134,7 +155,10 @@ impl Expected {
         for known in self.urls.values_mut() {
             let due = match known.end {
                 Some(End::Done | End::Unchanged | End::Redirected) => {
-                    known.ended_at + revisit <= now
+                    // A sitemap tells of what is new, however young it is.
+                    let queued = known.queued.as_ref();
+                    let is_sitemap = queued.is_some_and(|q| q.purpose == Purpose::Sitemap);
+                    is_sitemap || known.ended_at + revisit <= now
                 }
                 Some(End::Skipped(SkipReason::Robots | SkipReason::Aborted)) => {
                     known.rejudge = true;
@@ -247,7 +271,23 @@ impl Expected {
             .collect();
         assert_eq!(lines(&folder.join("pages.jsonl")), records);
         assert_eq!(lines(&folder.join("log.jsonl")).len(), self.log);
+        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("UTF-8");
+        assert_eq!(read(BESIDE[0]), self.beside[0]);
+        let header = String::from_utf8(columns().header()).expect("UTF-8");
+        let rows = read(BESIDE[1]);
+        // A run that ends well writes the header also when there are no rows.
+        if !(rows.is_empty() && self.beside[1].is_empty()) {
+            assert_eq!(rows, header + &self.beside[1]);
+        }
     }
+}
+
+/// The outputs beside the records.
+const BESIDE: [&str; 2] = ["items.jsonl", "items.csv"];
+
+/// The columns of the second one.
+fn columns() -> CsvColumns {
+    CsvColumns::new(["id", "title"])
 }
 
 fn length(path: &Path) -> u64 {
@@ -264,11 +304,11 @@ fn cut(path: &Path, length: u64) {
 
 /// Leaves the files as a crash during the last commit may have: the outputs
 /// are synced before the state is written. Gives whether the commit holds.
-fn crash(paths: &[PathBuf; 3], before: [u64; 3], random: &mut fastrand::Rng) -> bool {
-    let after = [0, 1, 2].map(|at| length(&paths[at]));
+fn crash(paths: &[PathBuf; 5], before: [u64; 5], random: &mut fastrand::Rng) -> bool {
+    let after = paths.each_ref().map(|path| length(path));
     if random.bool() {
         // While the outputs were written.
-        for at in [1, 2] {
+        for at in 1..paths.len() {
             cut(&paths[at], random.u64(before[at]..=after[at]));
         }
         cut(&paths[0], before[0]);
@@ -299,6 +339,8 @@ fn crawl_with_crashes(name: &str, seed: u64, runs: u32, bulk: usize) {
         folder.journal(),
         folder.join("pages.jsonl"),
         folder.join("log.jsonl"),
+        folder.join(BESIDE[0]),
+        folder.join(BESIDE[1]),
     ];
     let mut crawl = Crawl {
         random: fastrand::Rng::with_seed(seed),
@@ -337,7 +379,7 @@ fn crawl_with_crashes(name: &str, seed: u64, runs: u32, bulk: usize) {
                 changes.push(change);
             }
             let of_this_run = totals(u64::from(commit) * 7);
-            let before = [0, 1, 2].map(|at| length(&paths[at]));
+            let before = paths.each_ref().map(|path| length(path));
             let complete = commit == commits && crawl.random.u32(..4) == 0;
             if complete || commit == commits && crawl.random.bool() {
                 ledger.finish(&changes, complete, at(now), of_this_run)
@@ -368,6 +410,7 @@ fn crawl_with_crashes(name: &str, seed: u64, runs: u32, bulk: usize) {
         "the state was never compacted"
     );
     assert!(durable.urls.len() > 100 && durable.records.len() > 100);
+    assert!(durable.beside.iter().all(|lines| lines.len() > 1000));
 }
 
 fn opened(folder: &Folder, now: u64) -> (Ledger, Restored) {
@@ -375,6 +418,10 @@ fn opened(folder: &Folder, now: u64) -> (Ledger, Restored) {
     options.state = options
         .state
         .map(|state| state.with_revisit(Duration::from_secs(REVISIT)));
+    options.beside = vec![
+        OutputSpec::new(folder.join(BESIDE[0])),
+        OutputSpec::new(folder.join(BESIDE[1])).with_csv(columns()),
+    ];
     Ledger::open(options).expect("the ledger opens")
 }
 

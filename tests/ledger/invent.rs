@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use canter::ledger::{Change, End, Ended, PageMemory, Queued};
+use canter::ledger::{BesideLine, Change, End, Ended, PageMemory, Queued};
 use canter::{BodyLimit, ErrorKind, Hop, Method, Purpose, Request, SkipReason};
 
 use super::common::{ended, fingerprint, instant, url};
@@ -157,6 +157,21 @@ impl Crawl {
         } else {
             Vec::new()
         };
+        let beside = if end == End::Done {
+            (0..self.random.usize(..3))
+                .map(|at| {
+                    let record =
+                        serde_json::json!({"id": format!("{key:x}/{at}"), "title": self.word()});
+                    BesideLine {
+                        output: self.random.usize(..2),
+                        line: record.to_string().into_bytes().into(),
+                        counts: true,
+                    }
+                })
+                .collect()
+        } else {
+            Vec::new()
+        };
         let page = (end == End::Done && self.random.bool()).then(|| {
             Box::new(PageMemory {
                 etag: self.random.bool().then(|| self.word().to_owned()),
@@ -170,7 +185,7 @@ impl Crawl {
             fingerprint: key,
             url: of.to_string(),
             purpose: Purpose::Page,
-            beside: Vec::new(),
+            beside,
             end,
             status: self.random.bool().then_some(404),
             attempts: self.random.u32(1..5),

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use canter::ledger::{
-    Change, End, Ended, Existing, Fault, Ledger, LedgerOptions, OutputSpec, Restored,
+    Change, End, Ended, Existing, Fault, Ledger, LedgerOptions, OutputSpec, Queued, Restored,
 };
-use canter::{ErrorKind, SkipReason, Url};
+use canter::{ErrorKind, Method, Request, SkipReason, Url};
 
 use super::common::{
     Folder, at, done, ended, found, instant, lines, open, options, pages_in, queued, small_run,
@@ -287,6 +287,30 @@ fn state_and_outputs_can_be_moved_together() {
 }
 
 #[test]
+fn the_log_holds_neither_user_nor_password_of_a_url() {
+    let folder = Folder::new("log-users");
+    let (mut ledger, _) = open(&folder, 0);
+    let [token, both] = ["http://token@a.test/b", "http://me:secret@a.test/c"]
+        .map(|text| Url::parse(text).expect("a URL"));
+    let refused = Queued {
+        request: Request::get(both.as_str()).expect("a request"),
+        ..queued(1)
+    };
+    let changes = [
+        found(0),
+        Change::Ended(Box::new(Ended {
+            to: Some(token),
+            ..ended(0, End::Redirected)
+        })),
+        Change::Refused(Box::new(refused), SkipReason::Scope),
+    ];
+    ledger.commit(&changes, at(1), totals(1)).expect("a commit");
+    let log = lines(&folder.join("log.jsonl"));
+    assert_eq!(log[0]["to"], "http://a.test/b");
+    assert_eq!(log[1]["url"], "http://a.test/c");
+}
+
+#[test]
 fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
     let folder = Folder::new("log");
     let (mut ledger, _) = open(&folder, 0);
@@ -321,7 +345,7 @@ fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
         lines(&folder.join("log.jsonl")),
         [
             serde_json::json!({"url": page(0), "end": "redirected", "status": 301, "attempts": 1,
-                "to": "http://me@a.test/b"}),
+                "to": "http://a.test/b"}),
             serde_json::json!({"url": page(1), "end": "done", "status": 200, "attempts": 1}),
             serde_json::json!({"url": page(2), "end": "done", "unchanged": true, "status": 304,
                 "attempts": 1}),
@@ -331,6 +355,29 @@ fn the_log_has_a_line_for_each_end_with_what_is_known_of_it() {
             serde_json::json!({"url": page(5), "end": "skipped", "reason": "scope"}),
         ]
     );
+}
+
+#[test]
+fn neither_name_nor_password_of_a_url_stands_in_the_log() {
+    let folder = Folder::new("names");
+    let (mut ledger, _) = open(&folder, 0);
+    let url = |text: &str| Url::parse(text).expect("a URL");
+    let kept_out = Queued {
+        request: Request::new(Method::Get, url("http://me:secret@b.test/x")),
+        ..queued(1)
+    };
+    let changes = [
+        found(0),
+        Change::Ended(Box::new(Ended {
+            to: Some(url("http://me@a.test/b")),
+            ..ended(0, End::Redirected)
+        })),
+        Change::Refused(Box::new(kept_out), SkipReason::Scope),
+    ];
+    ledger.commit(&changes, at(1), totals(1)).expect("a commit");
+    let lines = lines(&folder.join("log.jsonl"));
+    assert_eq!(lines[0]["to"], "http://a.test/b");
+    assert_eq!(lines[1]["url"], "http://b.test/x");
 }
 
 #[test]

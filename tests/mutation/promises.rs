@@ -267,10 +267,9 @@ pub(crate) fn config(body: &[u8]) {
             let again = source().read().expect("it could be read before");
             assert_eq!(format!("{again:?}"), shown);
             // Lists of seeds would have to be read.
-            if settings.crawl.seed_files.is_empty()
-                && let Err(error) = settings.crawler().map(drop)
-            {
-                assert!(!error.to_string().contains(SECRET), "{error}");
+            if settings.crawl.seed_files.is_empty() {
+                let crawl = settings.crawler().map(drop);
+                assert!(crawl.is_ok(), "found too late: {crawl:?}");
             }
         }
     }

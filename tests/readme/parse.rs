@@ -66,6 +66,11 @@ pub(crate) fn configurations() -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// Whether a configuration is for programs with the feature `select` alone.
+pub(crate) fn needs_select(text: &str) -> bool {
+    text.contains("\n[extract.")
+}
+
 /// The first columns of the table under a heading row, without its marks.
 pub(crate) fn table(heading: &str) -> Vec<Vec<&'static str>> {
     let mut rows = README.lines().skip_while(|line| *line != heading);

@@ -65,7 +65,7 @@ impl Reader {
 }
 
 /// Six pages, one of them forbidden, one known to the sitemap alone; a dead
-/// link and a redirect.
+/// link and a redirect. Apart from them a list of lamps, one without a price.
 fn site(req: &Req) -> Resp {
     let robots = format!(
         "User-agent: *\nDisallow: /private/\nSitemap: http://127.0.0.1:{}/sitemap.xml\n",
@@ -81,6 +81,12 @@ fn site(req: &Req) -> Resp {
         return Resp::new(304);
     }
     let html = |title, links: &[&str]| Resp::html(page(title, links)).header("ETag", "\"1\"");
+    let lamp = |name: &str, price: &str| {
+        let image = name.to_lowercase();
+        Resp::html(format!(
+            "<main><h1>{name}</h1><img src=/{image}.png><p class=price>{price}</main>"
+        ))
+    };
     match req.path_only() {
         "/robots.txt" => Resp::text(robots),
         "/sitemap.xml" => Resp::ok("application/xml", sitemap),
@@ -89,6 +95,9 @@ fn site(req: &Req) -> Resp {
         "/docs/" => html("Docs", &["/docs/guide", "/"]),
         "/docs/guide" => html("Guide", &["/docs/"]),
         "/docs/known" => html("Known to the sitemap", &[]),
+        "/lamps/" => html("Lamps", &["/lamps/heron", "/lamps/wren"]),
+        "/lamps/heron" => lamp("Heron", "1.299,00 €"),
+        "/lamps/wren" => lamp("Wren", "on request"),
         "/old" => Resp::redirect(301, "/a"),
         _ => Resp::new(404),
     }

@@ -150,7 +150,7 @@ fn report(plan: &Plan, message: &str) -> ! {
 fn plan_of(seed: u64) -> Plan {
     Plan::new(
         seed,
-        if seed % MIDDLE_EACH == 0 {
+        if seed.is_multiple_of(MIDDLE_EACH) {
             Size::Middle
         } else {
             Size::Small

@@ -42,7 +42,9 @@ fn steps(plan: &Plan) -> Vec<Step> {
         for some in there.chunks(size) {
             let some = some.to_vec();
             steps.push(Box::new(move |plan| {
-                some.iter().for_each(|at| plan.hosts[*at].absent = true);
+                for at in &some {
+                    plan.hosts[*at].absent = true;
+                }
             }));
         }
         size /= 2;

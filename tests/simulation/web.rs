@@ -114,7 +114,7 @@ fn page_of(
     // The moods of a URL stay the same however often it is asked for.
     let mut hasher = DefaultHasher::new();
     (plan.seed, url.as_str()).hash(&mut hasher);
-    let lasting = hasher.finish() % 2 == 0;
+    let lasting = hasher.finish().is_multiple_of(2);
     match host.temper {
         Temper::Flaky if rng.u32(0..3) == 0 => match rng.u32(0..6) {
             0 => Answer::status(500),

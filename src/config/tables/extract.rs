@@ -1,79 +1,19 @@
 //! `[extract.NAME]`: what is read of pages. Keeps: selectors and patterns are
 //! read here, so that none can fail in the middle of a crawl.
 
-#[cfg(feature = "select")]
+use super::Place;
 use super::extract_field::{by_place, fields};
-#[cfg(feature = "select")]
-use super::output::{output_path, read_format, show_format, show_output, usual_format};
-#[cfg(feature = "select")]
-use super::{Place, same_file};
-#[cfg(feature = "select")]
-use crate::config::document::Node;
-use crate::config::document::{Table, Value};
+use super::named::{EXTRACT, named_tables};
+use super::output::{output_path, read_format, same_file, show_format, show_output, usual_format};
+use crate::config::document::{Node, Table};
 use crate::config::problem::{Origin, Problem};
-#[cfg(feature = "select")]
 use crate::config::scalar::{self, quoted};
-use crate::config::section::Report;
-#[cfg(feature = "select")]
-use crate::config::section::{Fault, HIDDEN, Section};
-#[cfg(feature = "select")]
-use crate::config::{ExtractSettings, OutputSettings};
-#[cfg(feature = "select")]
+use crate::config::section::{Fault, HIDDEN, Report, Section};
+use crate::config::{ExtractSettings, Format, OutputPath, OutputSettings};
 use crate::select::{Rules, check_selector};
-#[cfg(feature = "select")]
 use crate::uri::Glob;
 
-/// The table's name.
-const TABLE: &str = "extract";
-
-/// Refuses every `[extract.NAME]`: what it asks for is not in this build.
-#[cfg(not(feature = "select"))]
-pub(in crate::config) fn refuse_extract(root: &mut Table, report: &mut Report) {
-    for (name, origin, _) in named_tables(root, report) {
-        let what = "this program is built without the feature \"select\", which it needs";
-        let mut problem = Problem::new(origin, format!("{TABLE}.{name}"), what);
-        problem.hint = Some("build it with `cargo install --features select`".to_owned());
-        report.problem(problem);
-    }
-}
-
-/// The tables in `[extract]`, in the order of the file.
-fn named_tables(root: &mut Table, report: &mut Report) -> Vec<(String, Origin, Table)> {
-    report.know(TABLE, &["paths", "select", "fields", "output", "format"]);
-    let mut tables = Vec::new();
-    let Some((origin, node)) = root.entries.remove(TABLE) else {
-        return tables;
-    };
-    let mut wrong = |origin: Origin, key: &str, kind: &str| {
-        let what = format!("must be a table, not {kind}");
-        let mut problem = Problem::new(origin, key, what);
-        problem.hint = Some("write [extract.NAME] above its keys".to_owned());
-        report.problem(problem);
-    };
-    let Value::Table(table) = node.value else {
-        wrong(origin, TABLE, node.value.kind());
-        return tables;
-    };
-    for (name, (origin, node)) in table.entries {
-        match node.value {
-            Value::Table(table) => tables.push((name, origin, table)),
-            value => wrong(origin, &format!("{TABLE}.{name}"), value.kind()),
-        }
-    }
-    tables.sort_by_key(|(_, origin, _)| place(*origin));
-    tables
-}
-
-/// Where something stands, for an order: what is on the command line is last.
-pub(super) fn place(origin: Origin) -> (usize, usize) {
-    match origin {
-        Origin::File { line, column } => (line, column),
-        _ => (usize::MAX, 0),
-    }
-}
-
 /// `[extract.NAME]`.
-#[cfg(feature = "select")]
 pub(in crate::config) fn extract(
     root: &mut Table,
     report: &mut Report,
@@ -82,9 +22,9 @@ pub(in crate::config) fn extract(
 ) -> Vec<ExtractSettings> {
     let mut extracts: Vec<ExtractSettings> = Vec::new();
     for (name, origin, table) in named_tables(root, report) {
-        let label = format!("{TABLE}.{name}");
+        let label = format!("{EXTRACT}.{name}");
         let mut reader = Reader {
-            section: report.section_labelled(table, TABLE, &label),
+            section: report.section_labelled(table, EXTRACT, &label),
             entries: Vec::new(),
         };
         if name.trim().is_empty() || name.chars().any(char::is_control) {
@@ -110,7 +50,6 @@ pub(in crate::config) fn extract(
     extracts
 }
 
-#[cfg(feature = "select")]
 fn path_pattern(node: &Node) -> Result<String, Fault> {
     let pattern = scalar::line(node)?;
     match Glob::new(pattern.as_str()) {
@@ -120,13 +59,11 @@ fn path_pattern(node: &Node) -> Result<String, Fault> {
 }
 
 /// One table while it is read.
-#[cfg(feature = "select")]
 struct Reader<'r> {
     section: Section<'r>,
     entries: Vec<(String, String, Origin)>,
 }
 
-#[cfg(feature = "select")]
 impl Reader<'_> {
     fn rules(&mut self, name: &str, origin: Origin) -> Rules {
         let mut rules = Rules::new(name);
@@ -175,7 +112,7 @@ impl Reader<'_> {
         place: &Place<'_>,
         main: &OutputSettings,
         others: &[ExtractSettings],
-    ) -> (Option<crate::config::OutputPath>, crate::config::Format) {
+    ) -> (Option<OutputPath>, Format) {
         let output = self.value("output", |node| {
             let path = output_path(node, place)?;
             let taken = [&main.log, &main.summary].into_iter().flatten();

@@ -1,7 +1,7 @@
 //! The fields of an `[extract.NAME]`: a selector each, or a table of a
 //! selector and how what it finds is read.
 
-use super::extract::place;
+use super::named::place;
 use crate::config::document::{Node, Value};
 use crate::config::problem::Origin;
 use crate::config::scalar::{self, quoted};
@@ -63,17 +63,14 @@ pub(super) fn by_place<T>(items: &mut [T], origin: impl Fn(&T) -> Origin) {
 fn field(section: &mut Section<'_>, name: &str, node: Node) -> (Field, String) {
     let field = Field::new(name);
     let path = section.path(&format!("fields.{name}"));
-    let table = match node.value {
-        Value::Table(table) => table,
-        _ => {
-            return match css(&node) {
-                Ok(css) => (with_css(field, &css), quoted(&css)),
-                Err(fault) => {
-                    section.fault(&format!("fields.{name}"), node.origin, fault);
-                    (field, String::new())
-                }
-            };
-        }
+    let Value::Table(table) = node.value else {
+        return match css(&node) {
+            Ok(css) => (with_css(field, &css), quoted(&css)),
+            Err(fault) => {
+                section.fault(&format!("fields.{name}"), node.origin, fault);
+                (field, String::new())
+            }
+        };
     };
     let mut keys = Keys {
         section: section

@@ -2,10 +2,14 @@
 //! and what a value must look like. A table that is not there is an empty one.
 
 mod crawl;
+#[cfg(feature = "select")]
 mod extract;
 #[cfg(feature = "select")]
 mod extract_field;
 mod fetch;
+mod named;
+#[cfg(not(feature = "select"))]
+mod no_extract;
 mod output;
 mod policy;
 mod scope;
@@ -22,11 +26,13 @@ use crate::policy::MAX_DURATION;
 pub(in crate::config) use crawl::{crawl, seed_url};
 #[cfg(feature = "select")]
 pub(in crate::config) use extract::extract;
-#[cfg(not(feature = "select"))]
-pub(in crate::config) use extract::refuse_extract;
 pub use fetch::default_user_agent;
 pub(in crate::config) use fetch::{fetch, product_token, robots, traps};
-pub(in crate::config) use output::{output, same_file, state};
+#[cfg(not(feature = "select"))]
+pub(in crate::config) use no_extract::refuse_extract;
+#[cfg(feature = "select")]
+pub(in crate::config) use output::same_file;
+pub(in crate::config) use output::{output, state};
 pub use policy::default_policy;
 pub(in crate::config) use policy::{HostPlace, hosts, policy};
 pub(in crate::config) use scope::scope;

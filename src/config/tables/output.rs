@@ -1,6 +1,6 @@
 //! `[output]` and `[state]`: where records go, and what is kept between runs.
 
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::Place;
 use crate::config::document::{Node, Table, Value};
@@ -85,18 +85,20 @@ fn format(section: &mut Section<'_>, path: &OutputPath) -> Format {
 
 /// The format that a file's name ends in.
 pub(super) fn usual_format(path: &OutputPath) -> Format {
-    let name = path.name.to_ascii_lowercase();
-    if name.ends_with(".csv") {
+    let end = Path::new(&path.name).extension();
+    if end.is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
         Format::Csv
     } else {
         Format::JsonLines
     }
 }
 
+#[cfg(feature = "select")]
 pub(super) fn read_format(node: &Node) -> Result<Format, Fault> {
     scalar::choice(node, &FORMATS)
 }
 
+#[cfg(feature = "select")]
 pub(super) fn show_format(format: Format) -> String {
     scalar::show_word(&format, &FORMATS)
 }

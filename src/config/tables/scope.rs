@@ -8,7 +8,7 @@ use crate::config::document::{Node, Table};
 use crate::config::problem::Origin;
 use crate::config::scalar::{self, quoted};
 use crate::config::section::{Fault, Report};
-use crate::uri::SESSION_IDS;
+use crate::uri::{Glob, HostPattern, SESSION_IDS};
 
 /// `[scope]`.
 pub(in crate::config) fn scope(root: &mut Table, report: &mut Report) -> ScopeSettings {
@@ -72,7 +72,11 @@ pub(in crate::config) fn host_pattern(node: &Node) -> Result<String, Fault> {
     let name = name.trim_end_matches('.');
     match Host::parse(name) {
         Ok(host) if star.is_empty() || matches!(host, Host::Domain(_)) => {
-            Ok(format!("{star}{host}"))
+            let pattern = format!("{star}{host}");
+            match HostPattern::new(&pattern) {
+                Ok(_) => Ok(pattern),
+                Err(_) => Err(fault("is not a host name")),
+            }
         }
         _ if name.contains(':') && !name.starts_with('[') => {
             Err(fault("is not a host name; a port is no part of it"))
@@ -85,7 +89,11 @@ pub(in crate::config) fn host_pattern(node: &Node) -> Result<String, Fault> {
 fn path_pattern(node: &Node) -> Result<String, Fault> {
     let text = scalar::line(node)?;
     if text.starts_with(['/', '*']) {
-        return Ok(text);
+        return match Glob::new(text.as_str()) {
+            Ok(_) => Ok(text),
+            Err(_) if node.secret => Err("what the environment holds is no path pattern".into()),
+            Err(error) => Err(error.message().into()),
+        };
     }
     if node.secret {
         return Err("what the environment holds does not begin with \"/\" or \"*\"".into());

@@ -1,3 +1,5 @@
+//! Fuzzes configurations: what the mutation tests promise holds for every input.
+
 #![no_main]
 
 #[path = "../../mutation/promises.rs"]

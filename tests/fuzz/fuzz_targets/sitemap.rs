@@ -1,3 +1,5 @@
+//! Fuzzes sitemaps and feeds: what the mutation tests promise holds for every input.
+
 #![no_main]
 
 #[path = "../../mutation/promises.rs"]

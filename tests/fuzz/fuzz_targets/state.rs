@@ -1,3 +1,5 @@
+//! Fuzzes state files: what the mutation tests promise holds for every input.
+
 #![no_main]
 
 #[path = "../../mutation/state.rs"]

@@ -123,7 +123,7 @@ impl Model {
     /// The delay of the policy after an attempt: the least and the most.
     fn delay(&self, attempt: u32) -> (Duration, Duration) {
         let retry = &self.policy().retry;
-        let seconds = retry.delay.as_secs_f64() * retry.factor.powi(attempt as i32 - 1);
+        let seconds = retry.delay.as_secs_f64() * retry.factor.powf(f64::from(attempt - 1));
         let most = Duration::from_secs_f64(seconds.min(retry.max_delay.as_secs_f64()));
         (most.mul_f64(1.0 - retry.jitter), most)
     }
@@ -350,22 +350,17 @@ impl Model {
     pub(super) fn end_run(&mut self, at: Instant, stats: &Stats, engine: &Engine) {
         self.heed_bounds(at);
         self.promote(at);
-        match self.stopped {
-            Some((since, why)) => {
-                if !self.flights.is_empty() {
-                    if at < since + self.policy().shutdown_grace {
-                        violated!("grace", "cut short: {:?} after {why:?}", at - since);
-                    }
-                    self.cancel();
-                }
+        if let Some((since, why)) = self.stopped {
+            if !self.flights.is_empty() && at < since + self.policy().shutdown_grace {
+                violated!("grace", "cut short: {:?} after {why:?}", at - since);
             }
-            None => {
-                if !self.flights.is_empty() {
-                    violated!("end", "with {} in flight", self.flights.len());
-                }
-                if let Some(start) = self.next_start(at) {
-                    violated!("end", "though one could start in {:?}", start - at);
-                }
+            self.cancel();
+        } else {
+            if !self.flights.is_empty() {
+                violated!("end", "with {} in flight", self.flights.len());
+            }
+            if let Some(start) = self.next_start(at) {
+                violated!("end", "though one could start in {:?}", start - at);
             }
         }
         self.counts.compare(stats, 0);
@@ -413,7 +408,7 @@ impl Model {
         let pending = counts.queued > 0;
         let is_right = match (self.stopped.map(|(_, why)| why), end) {
             (Some(Stop::Error), end) => end == Some(RunEnd::Error),
-            (Some(Stop::Asked), end) => end == Some(RunEnd::Stopped),
+            (Some(Stop::Asked), end) if pending => end == Some(RunEnd::Stopped),
             (Some(Stop::Rule), end) => matches!(end, Some(RunEnd::Refused(_))),
             (Some(Stop::Deadline), end) if pending => end == Some(RunEnd::Bound(Bound::Deadline)),
             (Some(Stop::Requests), end) if pending => end == Some(RunEnd::Bound(Bound::Requests)),

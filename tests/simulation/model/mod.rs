@@ -200,7 +200,7 @@ impl Model {
 
     fn compare(&mut self, at: Instant, engine: &Engine) {
         self.events += 1;
-        if self.records.len() <= COMPARED_ALWAYS || self.events % COMPARED_EACH == 0 {
+        if self.records.len() <= COMPARED_ALWAYS || self.events.is_multiple_of(COMPARED_EACH) {
             self.counts.compare(&engine.stats(at), self.flying());
         }
     }

@@ -2,6 +2,8 @@
 //! and on every core. Keeps: what comes of a page is what the crawl made of it
 //! with the same settings, byte for byte, and in the order in which it did.
 
+mod found;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,8 +14,9 @@ use log::warn;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::bodies::Bodies;
-use super::kept::Found;
-use super::outputs::Outputs;
+#[cfg(feature = "select")]
+use super::item_record;
+use super::outputs::{Output, Outputs};
 use super::page_handler::PageHandler;
 use super::{PageField, Settings};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,6 +26,7 @@ use crate::handler::{self, Ended};
 use crate::ledger::CsvColumns;
 use crate::outcome::Outcome;
 use crate::request::Request;
+use found::Found;
 
 /// Pages that are read in parallel before what came of them is written: enough
 /// to keep every core busy, and few enough to be held in memory.
@@ -71,7 +75,7 @@ impl Settings {
     /// The pages that crawls with these settings kept in `dir`.
     pub(crate) fn offline(&self, dir: &Path, wanted: Wanted) -> Offline {
         let mut outputs = self.outputs();
-        let output = |output: &super::outputs::Output| OfflineOutput {
+        let output = |output: &Output| OfflineOutput {
             pattern: output.path.pattern(),
             csv: output.csv(),
         };
@@ -103,13 +107,15 @@ impl Settings {
     }
 
     /// The columns of all items together.
+    #[cfg(feature = "select")]
     fn item_columns(&self) -> CsvColumns {
-        #[cfg(feature = "select")]
-        {
-            let rules = self.extract.iter();
-            CsvColumns::new(rules.flat_map(|extract| super::item_record::columns(&extract.rules)))
-        }
-        #[cfg(not(feature = "select"))]
+        let rules = self.extract.iter();
+        CsvColumns::new(rules.flat_map(|extract| item_record::columns(&extract.rules)))
+    }
+
+    #[cfg(not(feature = "select"))]
+    #[expect(clippy::unused_self, reason = "without the feature there are no items")]
+    fn item_columns(&self) -> CsvColumns {
         CsvColumns::new(Vec::<String>::new())
     }
 }
