@@ -111,7 +111,9 @@ fn outputs_are_known_by_their_names_wherever_they_stand() {
         fs::write(folder.join(name), text + "{\"page\":7}\n").expect("written");
     };
     // As a crash leaves them, with lines that nobody committed.
-    ["a.jsonl", "b.jsonl", "pages.jsonl"].map(more);
+    for name in ["a.jsonl", "b.jsonl", "pages.jsonl"] {
+        more(name);
+    }
     let mut options = with(&folder, 2, &["c.jsonl", "pages.jsonl", "b.jsonl"]);
     options.records = Some(OutputSpec::new(folder.join("a.jsonl")));
     let (mut ledger, _) = Ledger::open(options).expect("the ledger opens");

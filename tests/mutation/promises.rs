@@ -61,12 +61,21 @@ pub(crate) fn robots(body: &[u8]) {
 pub(crate) fn html(body: &[u8]) {
     let text = String::from_utf8_lossy(body);
     let at = url("http://a.test/dir/page?q#f");
-    let all = PageOptions::new().metas(true).text(true).agent("us/1");
+    let all = PageOptions::new()
+        .metas(true)
+        .text(true)
+        .json_ld(true)
+        .agent("us/1");
     let page = Page::parse(&text, &at, UTF_8, &all);
     let plain = Page::parse(&text, &at, UTF_8, &PageOptions::new());
     let links = page_links(&text, &at);
     assert_eq!(plain.links(), links);
     assert_eq!(plain.title(), page.title());
+    for object in page.json_ld().into_iter().flatten() {
+        assert!(!object.contains(char::is_control), "{object:?}");
+        let read: serde_json::Value = serde_json::from_str(object).expect("JSON");
+        assert!(read.is_object());
+    }
     assert_eq!(plain.base(), page.base());
     let mut seen: Vec<&str> = Vec::with_capacity(links.len());
     for link in &links {
