@@ -63,8 +63,8 @@ simulate: N = 10000
 simulate: ## N made-up crawls in virtual time (N=10000)
 	SIMULATE_CRAWLS=$(N) $(CARGO) test --locked --profile ci --test simulation -- --nocapture
 
-torture: N = 100
-torture: ## kill a real crawl N times and look for what is lost or twice (N=100)
+torture: N = 300
+torture: ## kill a real crawl N times and look for what is lost or twice (N=300)
 	CANTER_KILLS=$(N) $(CARGO) test --locked --test torture -- --nocapture
 
 fuzz: T = 600

@@ -317,7 +317,12 @@ fn an_empty_list_of_seeds_is_nothing_to_begin_with() {
     let crawl = Crawl::new([""; 0]).toml("seed_files = ['list.txt', '-']");
     std::fs::write(crawl.path("list.txt"), "# none yet\n").expect("it can be written");
     let run = crawl.program().input("\n").run().expect_code(2);
-    assert_eq!(run.stderr, "the lists of seeds hold no URL\n");
+    let list = crawl.path("list.txt");
+    let expected = format!(
+        "crawl.seed_files: there is no URL in {} or standard input\n",
+        list.display()
+    );
+    assert_eq!(run.stderr, expected);
     let run = crawl.program().input("a.test\nftp://a.test/\n").run();
     let run = run.expect_code(2);
     let lines: Vec<&str> = run.stderr.lines().collect();

@@ -57,7 +57,7 @@ fn samples(text: &str) -> (BTreeMap<String, f64>, BTreeMap<String, String>) {
                 types.insert(name.to_owned(), kind.to_owned()).is_none(),
                 "twice: {line}"
             );
-            last = name.to_owned();
+            name.clone_into(&mut last);
             continue;
         }
         let (series, value) = line.rsplit_once(' ').expect("a value");

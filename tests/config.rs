@@ -635,8 +635,14 @@ fn what_is_wrong_on_the_command_line_is_named_by_its_option() {
             "burst=3",
             "--set: burst: unknown key; did you mean policy.burst?",
         ),
-        ("policy.burst", "--set: is not a key, write TABLE.KEY=VALUE"),
-        ("=3", "--set: is not a key, write TABLE.KEY=VALUE"),
+        (
+            "policy.burst",
+            "--set: needs a key and a value, write TABLE.KEY=VALUE",
+        ),
+        (
+            "=3",
+            "--set: needs a key and a value, write TABLE.KEY=VALUE",
+        ),
         (
             "fetch.user_agent=${NOPE}",
             "--set: fetch.user_agent: the environment variable NOPE is not set",

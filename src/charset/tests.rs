@@ -1,3 +1,5 @@
+//! Behaviour of this module, test by test.
+
 use super::*;
 
 fn name(body: &[u8], content_type: Option<&str>) -> &'static str {

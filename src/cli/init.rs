@@ -268,12 +268,11 @@ fn configuration(hints: &Hints) -> String {
 
 fn crawl(out: &mut String, hints: &Hints) {
     out.push_str("\n[crawl]\n# Where it begins.");
-    let seed = match &hints.seed {
-        Some(url) => shown(url),
-        None => {
-            out.push_str(" Put your own here.");
-            PLACEHOLDER.to_owned()
-        }
+    let seed = if let Some(url) = &hints.seed {
+        shown(url)
+    } else {
+        out.push_str(" Put your own here.");
+        PLACEHOLDER.to_owned()
     };
     let _ = write!(
         out,

@@ -153,7 +153,7 @@ impl Pace {
             return None;
         }
         let (from, before) = *self.points.front()?;
-        let window = (elapsed - from).as_secs_f64();
+        let window = elapsed.saturating_sub(from).as_secs_f64();
         if window <= 0.0 {
             return None;
         }

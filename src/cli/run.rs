@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Runs a crawl to its end.
 pub(super) fn run(args: &RunArgs) -> Exit {
-    if args.json_logs {
+    if args.talk.json {
         speak_json();
     }
     let settings = args.given.source().and_then(Source::read);
@@ -32,7 +32,7 @@ pub(super) fn run(args: &RunArgs) -> Exit {
             return Exit::Usage;
         }
     };
-    logger::start(args.verbose, args.json_logs);
+    logger::start(args.talk.verbose, args.talk.json);
     match crawl(&settings, args) {
         Ok(exit) => exit,
         // Nothing has begun: one line says it all.
@@ -86,7 +86,7 @@ fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
 fn view(settings: &Settings, args: &RunArgs) -> View {
     // Records on the terminal are progress enough, and would run into the line.
     let records = settings.output.path.is_stdout() && io::stdout().is_terminal();
-    let quiet = args.quiet || args.json_logs || records;
+    let quiet = args.talk.quiet || args.talk.json || records;
     View::new(settings, !quiet && term::can_redraw())
 }
 

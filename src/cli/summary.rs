@@ -111,20 +111,23 @@ impl<'a> Summary<'a> {
 
     /// What ended the run.
     fn why(&self, exit: Exit) -> String {
+        let rest = if self.stats.pending() > 0 {
+            ", the rest is pending"
+        } else {
+            ""
+        };
         match (exit, self.stats.end) {
             (Exit::Signal(signal::PIPE), _) => {
-                "nobody reads the records any more, the rest is pending".to_owned()
+                format!("nobody reads the records any more{rest}")
             }
-            (Exit::Signal(number), _) => {
-                format!("stopped by {}, the rest is pending", signal::name(number))
-            }
+            (Exit::Signal(number), _) => format!("stopped by {}{rest}", signal::name(number)),
             (_, Some(RunEnd::Bound(bound))) => {
                 let key = match bound {
                     Bound::Requests => "max_requests",
                     Bound::Deadline => "deadline",
                     Bound::PagesPerHost => "max_pages_per_host",
                 };
-                format!("{key} is reached, the rest is pending")
+                format!("{key} is reached{rest}")
             }
             (_, Some(RunEnd::Refused(trip))) => {
                 format!("stopped, since the site refuses: {trip}")
@@ -137,7 +140,7 @@ impl<'a> Summary<'a> {
             }
             (Exit::Complete, _) => "complete".to_owned(),
             (Exit::Nothing, _) => "nothing could be fetched".to_owned(),
-            _ => "ended by an error, the rest is pending".to_owned(),
+            _ => format!("ended by an error{rest}"),
         }
     }
 
@@ -321,6 +324,20 @@ mod tests {
         stats.end = Some(RunEnd::Stopped);
         let text = line(&plain, &stats, Exit::Signal(15));
         assert!(text.starts_with("canter: stopped by SIGTERM"), "{text}");
+    }
+
+    #[test]
+    fn a_rest_is_spoken_of_only_where_something_is_pending() {
+        let plain = settings("");
+        let mut stats = stats();
+        stats.end = Some(RunEnd::Error);
+        for (queued, has_rest) in [(56, true), (0, false)] {
+            stats.queued = queued;
+            for exit in [Exit::Failure, Exit::Signal(signal::PIPE), Exit::Signal(15)] {
+                let text = line(&plain, &stats, exit);
+                assert_eq!(text.contains("the rest is pending"), has_rest, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bodies::Bodies;
 use super::outputs::Outputs;
 use super::page_handler::PageHandler;
-use super::{Order, PageField, SeedLines, Settings, Sitemaps, TrapSettings};
+use super::{Order, PageField, SeedFile, SeedLines, Settings, Sitemaps, TrapSettings};
 use crate::crawler::{self, Crawler, CrawlerBuilder};
 use crate::error::{Error, Result};
 use crate::fetch::{HttpFetch, HttpFetchBuilder, ReadBody};
@@ -79,7 +79,7 @@ impl Settings {
                 in_scope.add_seed(url);
             }
         } else if seeds.is_empty() {
-            return Err(Error::invalid("the lists of seeds hold no URL"));
+            return Err(self.no_seeds());
         }
         builder = builder.scope(in_scope).sitemaps(match &crawl.sitemaps {
             Sitemaps::Off => crawler::Sitemaps::None,
@@ -174,6 +174,18 @@ impl Settings {
         } else {
             Err(Error::invalid(faults.join("\n")))
         }
+    }
+
+    fn no_seeds(&self) -> Error {
+        let lists = self.crawl.seed_files.iter().map(|list| match list {
+            SeedFile::Stdin => "standard input".to_owned(),
+            SeedFile::File(path) => path.display().to_string(),
+        });
+        let lists: Vec<String> = lists.collect();
+        Error::invalid(format!(
+            "crawl.seed_files: there is no URL in {}",
+            lists.join(" or ")
+        ))
     }
 
     fn http(&self) -> HttpFetchBuilder {

@@ -173,7 +173,7 @@ pub(super) fn put(
             return Err(Problem::new(
                 origin,
                 key,
-                "is not a key, write TABLE.KEY=VALUE",
+                "needs a key and a value, write TABLE.KEY=VALUE",
             ));
         }
         if parts.peek().is_none() {

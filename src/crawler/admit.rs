@@ -2,6 +2,7 @@
 //! URL that the engine needs to decide on it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use url::{Position, Url};
@@ -40,9 +41,38 @@ impl Admit {
         as_sitemap(self.candidate(request, Purpose::Sitemap, false))
     }
 
-    /// A request that an earlier run left.
+    /// The sitemaps of the origin with the robots.txt at `robots`: those that
+    /// it names, or else the usual place.
+    pub(super) fn sitemaps_of(&self, robots: &Url, named: &[String]) -> Vec<Candidate> {
+        let sitemap = |text: &str, referrer: Option<Arc<str>>| {
+            let url = uri::resolve(robots, text)?;
+            let found = Request::new(Method::Get, url).with_referrer(referrer);
+            Some(self.sitemap(found))
+        };
+        if named.is_empty() {
+            return sitemap("/sitemap.xml", None).into_iter().collect();
+        }
+        let referrer: Arc<str> = robots.as_str().into();
+        named
+            .iter()
+            .filter_map(|text| sitemap(text, Some(referrer.clone())))
+            .collect()
+    }
+
+    /// A request that an earlier run left. What it may do as a seed or as a
+    /// sitemap it still may, whatever the scope has become since.
     pub(super) fn restored(&self, request: Request, purpose: Purpose, seed: bool) -> Candidate {
-        self.candidate(request, purpose, seed)
+        let mut candidate = self.candidate(request, purpose, seed);
+        match purpose {
+            Purpose::Sitemap => as_sitemap(candidate),
+            Purpose::Page => {
+                if seed {
+                    candidate.refusal = None;
+                    candidate.too_deep = false;
+                }
+                candidate
+            }
+        }
     }
 
     /// Where a redirect leads. The target takes the place of the request that

@@ -1,5 +1,6 @@
 //! [`Books`]: the ledger of a run, and what it has to say about earlier runs.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,7 +12,7 @@ use crate::frontier::Candidate;
 use crate::ledger::{
     Anchor, Identity, Ledger, LedgerOptions, Pages, RecordLine, Restored, Sink, StateSpec,
 };
-use crate::request::Request;
+use crate::request::{Purpose, Request};
 use crate::robots::Robots;
 
 /// How late a commit can be, and what its time is rounded to.
@@ -69,12 +70,14 @@ impl Books {
         Arc::clone(&self.pages)
     }
 
-    /// Gives the engine what earlier runs left, once. `earlier` is the engine
-    /// of the run before, if it was one of this process.
+    /// Gives the engine what earlier runs left, once. `seeds` is what this one
+    /// is told to begin with; `earlier` is the engine of the run before, if it
+    /// was one of this process.
     pub(super) fn restore(
         &mut self,
         engine: &mut Engine,
         plan: &Plan,
+        seeds: &[Candidate],
         earlier: Option<&Engine>,
         now: Instant,
     ) -> Result<()> {
@@ -96,6 +99,7 @@ impl Books {
         for url in &restored.landed {
             engine.restore_landed(url);
         }
+        let mut sitemaps = Vec::new();
         for known in &restored.robots {
             let robots = Robots::parse(&known.body);
             let rules = OriginRules {
@@ -104,21 +108,41 @@ impl Books {
             };
             let request = Request::get(format!("{}/robots.txt", known.origin))?;
             engine.restore_robots(&request, Arc::new(rules), known.age, now);
+            // It is not asked for again, and may name what nobody wanted then.
+            if plan.looks_for_sitemaps_on(request.url()) {
+                sitemaps.extend(plan.admit.sitemaps_of(request.url(), robots.sitemaps()));
+            }
         }
         for known in &restored.pauses {
             engine.restore_pause(&known.host, known.until);
         }
+        let seeds: HashMap<u64, &Candidate> =
+            seeds.iter().map(|seed| (seed.fingerprint, seed)).collect();
         restored.each_pending(|pending| {
             let queued = pending.queued;
+            let judge = pending.rejudge || restored.settings_changed;
+            // What was found as a link may be a seed by now.
+            let link = !queued.seed && queued.purpose == Purpose::Page;
+            if judge
+                && link
+                && let Some(seed) = seeds.get(&queued.fingerprint)
+            {
+                let _ = engine.push((*seed).clone(), now);
+                return;
+            }
             let candidate = plan
                 .admit
                 .restored(queued.request, queued.purpose, queued.seed);
-            if pending.rejudge || restored.settings_changed {
+            if judge {
                 let _ = engine.push(candidate, now);
             } else {
                 engine.restore(&candidate, pending.not_before, now);
             }
-        })
+        })?;
+        for sitemap in sitemaps {
+            let _ = engine.push(sitemap, now);
+        }
+        Ok(())
     }
 }
 

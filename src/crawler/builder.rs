@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use url::Url;
+
 use super::admit::Admit;
 use super::event::Events;
 use super::{Control, Crawler};
@@ -52,6 +54,15 @@ pub(super) struct Plan {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
     pub(super) keep: Keep,
+}
+
+impl Plan {
+    /// Whether the sitemaps that the robots.txt at this URL names are wanted.
+    pub(super) fn looks_for_sitemaps_on(&self, robots: &Url) -> bool {
+        self.obey_robots
+            && self.sitemaps == Sitemaps::Discover
+            && self.seed_hosts.contains(&*uri::host_key(robots))
+    }
 }
 
 /// What is written, and where. Opened at the beginning of each run.

@@ -4,8 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Flight, Homeless, Keeping};
+use super::engine::{Engine, Flight, Homeless};
 use super::job::{Done, Finished, Report, Then};
+use super::options::Keeping;
 use super::stats::RunEnd;
 use crate::admission::SkipReason;
 use crate::error::{Error, ErrorKind};

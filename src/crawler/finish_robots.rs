@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::engine::{Engine, Flight, Homeless, Keeping};
+use super::engine::{Engine, Flight, Homeless};
 use super::finish::Ending;
 use super::job::{Finished, Report, RobotsAnswer};
+use super::options::Keeping;
 use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
 use crate::error::{Error, ErrorKind};
 use crate::frontier::OriginId;

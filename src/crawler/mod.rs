@@ -11,6 +11,7 @@ mod event;
 mod finish;
 mod finish_robots;
 mod job;
+mod options;
 mod origins;
 mod poll;
 mod pool;
@@ -29,10 +30,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam::channel::Receiver;
 
 pub use builder::{CrawlerBuilder, Sitemaps};
-pub use engine::{Engine, EngineOptions, Keeping};
+pub use engine::Engine;
 pub use event::Event;
 pub use finish::Ending;
 pub use job::{Done, Finished, Job, JobId, Poll, Report, RobotsAnswer, Then, Why};
+pub use options::{EngineOptions, Keeping};
 pub use origins::{OriginRules, ROBOTS_LIFETIME};
 pub use poll::Outlook;
 #[cfg(feature = "cli")]

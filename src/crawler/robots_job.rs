@@ -12,7 +12,7 @@ use super::worker::Answer;
 use crate::error::{ErrorKind, Result};
 use crate::fetch::Response;
 use crate::frontier::Candidate;
-use crate::request::{Method, Request};
+use crate::request::Request;
 use crate::uri;
 
 impl Run {
@@ -74,20 +74,7 @@ impl Run {
         {
             return Vec::new();
         }
-        let base = request.requested();
-        let sitemap = |text: &str, referrer: Option<Arc<str>>| {
-            let url = uri::resolve(base, text)?;
-            let found = Request::new(Method::Get, url).with_referrer(referrer);
-            Some(self.admit.sitemap(found))
-        };
-        if named.is_empty() {
-            return sitemap("/sitemap.xml", None).into_iter().collect();
-        }
-        let referrer: Arc<str> = base.as_str().into();
-        named
-            .iter()
-            .filter_map(|text| sitemap(text, Some(referrer.clone())))
-            .collect()
+        self.admit.sitemaps_of(request.requested(), named)
     }
 }
 

@@ -15,8 +15,9 @@ use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
 use super::chronicle::{Chronicle, Recorder, RunNote};
-use super::engine::{Engine, EngineOptions, Keeping};
+use super::engine::Engine;
 use super::event::Events;
+use super::options::{EngineOptions, Keeping};
 use super::pool::Pool;
 use super::stats::{ParkReason, Parked, RunEnd, Stats};
 use crate::admission::{Admission, SkipReason};
@@ -90,7 +91,7 @@ pub(super) fn run(
         (earlier, Some(books)) if plan.keep.state_dir.is_some() => {
             let mut engine = new_engine(plan);
             engine.begin_run(now);
-            books.restore(&mut engine, plan, earlier.as_ref(), now)?;
+            books.restore(&mut engine, plan, &seeds, earlier.as_ref(), now)?;
             engine
         }
         (Some(mut earlier), _) if earlier.pending() > 0 => {
@@ -332,8 +333,7 @@ fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
         Sitemaps::None => {}
         Sitemaps::Urls(urls) => {
             for url in urls {
-                let request =
-                    Request::new(Method::Get, parse_url(url)?).with_referrer(Some("".into()));
+                let request = Request::new(Method::Get, parse_url(url)?);
                 seeds.push(plan.admit.sitemap(request));
             }
         }

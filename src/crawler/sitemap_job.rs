@@ -51,15 +51,17 @@ impl Run {
                 match self.read_sitemap(&report.request, response) {
                     Ok(done) => Finished::Done(Box::new(done)),
                     // Many sites answer with a page whatever they are asked for.
-                    Err(error) if is_guess(&report.request) => Finished::Done(Box::new(Done {
-                        message: Some(error.to_string()),
-                        ..Done::default()
-                    })),
+                    Err(error) if self.is_guess(&report.request) => {
+                        Finished::Done(Box::new(Done {
+                            message: Some(error.to_string()),
+                            ..Done::default()
+                        }))
+                    }
                     Err(error) => Finished::Failed(error),
                 }
             }
             (Ended::Outcome(Outcome::Fail(error)), _)
-                if is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
+                if self.is_guess(&report.request) && error.kind() == ErrorKind::Rejected =>
             {
                 Finished::Done(Box::default())
             }
@@ -119,9 +121,13 @@ impl Run {
         }
         Ok(done)
     }
-}
 
-impl Run {
+    /// Whether it is the usual place of a sitemap, and nobody has said that
+    /// there is one. Where the configuration names them, none is guessed.
+    fn is_guess(&self, request: &Request) -> bool {
+        self.sitemaps && request.referrer().is_none()
+    }
+
     /// Whether a page that is not due has changed since it was fetched, as the
     /// sitemap says. A date to come is not believed.
     fn has_changed(&self, page: &Candidate, entry: &sitemap::Entry) -> bool {
@@ -131,10 +137,4 @@ impl Run {
                 && known().is_some_and(|known| known.fetched < changed)
         })
     }
-}
-
-/// Whether it is the usual place of a sitemap, and nobody has said that there is
-/// one.
-fn is_guess(request: &Request) -> bool {
-    request.referrer().is_none()
 }

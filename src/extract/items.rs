@@ -24,10 +24,9 @@ use crate::uri;
 ///     .select("li")?
 ///     .field(Field::new("name").select("b")?.required())?
 ///     .field(Field::new("price").select("i")?.kind(Kind::Number))?;
-/// let site = MockSite::new().html(
-///     "http://a.test/",
-///     "<ul><li><b>Heron</b> <i>£1,299.00</i><li><b>Wren</b> <i>£49</i></ul>",
-/// );
+/// let site = MockSite::new().page("http://a.test/", |page| {
+///     page.html("<ul><li><b>Heron</b> <i>£1,299.00</i><li><b>Wren</b> <i>£49</i></ul>")
+/// });
 /// let stats = Crawler::builder()
 ///     .seed("http://a.test/")
 ///     .fetcher(site)

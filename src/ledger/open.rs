@@ -358,13 +358,16 @@ fn opening_lines(
         notes
             .push("other settings than in the run before; what was skipped is judged again".into());
     }
-    if removed > 0 || added > 0 {
+    let other_seeds = removed > 0 || added > 0;
+    if other_seeds {
         notes.push(format!(
             "other seeds than in the run before: {removed} gone, {added} new"
         ));
     }
-    if beginning.settings_changed || removed > 0 || added > 0 || model.label != identity.label {
-        format::push_identity(&mut lines, identity, beginning.settings_changed);
+    if beginning.settings_changed || other_seeds || model.label != identity.label {
+        // The scope may be that of the seeds, and what was kept out be a seed.
+        let judge_again = beginning.settings_changed || other_seeds;
+        format::push_identity(&mut lines, identity, judge_again);
     }
     for (_, line) in super::blocks::lines(&lines) {
         let event = parse::event(line, false).map_err(Error::invalid)?;

@@ -1,3 +1,5 @@
+//! Behaviour of this module, test by test.
+
 use super::*;
 
 fn robots(text: &str) -> Robots {

@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn every_form_of_a_date_is_read_and_what_is_none_is_not() {
+        // 2024-02-29T00:00:00Z
+        const DAY_OF: u64 = 1_709_164_800;
         let seconds = |text: &str| {
             changed_by(text).map(|at| at.duration_since(UNIX_EPOCH).expect("later").as_secs())
         };
-        // 2024-02-29T00:00:00Z
-        const DAY_OF: u64 = 1_709_164_800;
         for (text, expected) in [
             ("2024-02-29T10:30:15Z", DAY_OF + 37_815),
             ("2024-02-29T10:30:15.75+01:30", DAY_OF + 37_815 - 5_400),

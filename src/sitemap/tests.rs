@@ -1,3 +1,5 @@
+//! Behaviour of this module, test by test.
+
 use std::io::Write;
 
 use flate2::Compression;

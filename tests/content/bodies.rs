@@ -344,3 +344,58 @@ fn a_content_type_is_checked_against_the_bytes() {
     }
     assert_eq!(outcome.record("/204")["status"], 204);
 }
+
+#[test]
+fn an_answer_to_head_has_no_body_whatever_length_it_names() {
+    use canter::extract::{Head, Html};
+    use canter::{Crawler, Method, Policy, Request, Url};
+    use std::sync::{Arc, Mutex};
+
+    let server = Server::scripted(
+        Script::new()
+            .on("/robots.txt", [Resp::new(404)])
+            .on("/page", [Resp::html(titled("/page"))])
+            .on("/gone", [Resp::new(404)])
+            .on("/moved", [Resp::redirect(303, "/page")])
+            .on(
+                "/coded",
+                [Resp::html(gzip(b"x")).header("Content-Encoding", "gzip")],
+            ),
+    );
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let ours = Arc::clone(&seen);
+    let mut builder = Crawler::builder()
+        .policy(Policy::builder().concurrency(1).build().expect("a policy"))
+        .handler(move |head: Head, page: Option<Html>| {
+            let title = page.and_then(|page| page.title().map(str::to_owned));
+            let path = head.url().path().to_owned();
+            ours.lock()
+                .expect("alone")
+                .push((path, head.status(), title));
+        });
+    for path in ["/page", "/gone", "/moved", "/coded"] {
+        let url = Url::parse(&server.url(path)).expect("a URL");
+        builder = builder.seed_request(Request::new(Method::Head, url));
+    }
+    let stats = builder.build().expect("a crawl").run().expect("a run");
+    assert_eq!(
+        (stats.pages, stats.redirected, stats.failed),
+        (2, 1, 1),
+        "{stats}"
+    );
+    let mut seen = seen.lock().expect("alone").clone();
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        [
+            ("/coded".to_owned(), 200, None),
+            ("/page".to_owned(), 200, None)
+        ]
+    );
+    let methods: Vec<_> = server
+        .log()
+        .iter()
+        .map(|entry| entry.method.clone())
+        .collect();
+    assert_eq!(methods, ["GET", "HEAD", "HEAD", "HEAD", "HEAD"]);
+}

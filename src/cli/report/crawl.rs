@@ -94,13 +94,13 @@ pub(super) fn calendar(crawl: &Record) -> String {
     let time = Time::new(columns.from, columns.to - columns.from);
     let words: Vec<Answer> = crawl.totals.answers.iter().map(|(word, _)| word).collect();
     let all = |part: &crate::crawler::chronicle::Part| part.answers.sum();
-    let most = columns.columns.iter().map(|column| all(&column.part)).max();
+    let most = columns.all.iter().map(|column| all(&column.part)).max();
     let scale = Scale::linear(most.unwrap_or(0) as f64, number);
     let mut heads = vec![("Time", Kind::Text)];
     heads.extend(words.iter().map(|word| (word.name(), Kind::Number)));
     let mut table = Table::new(heads);
     let mut marks = String::new();
-    for part in &columns.columns {
+    for part in &columns.all {
         let when = time.stretch(part.from, part.to);
         let answers = &part.part.answers;
         let mut says = format!("{when}:");

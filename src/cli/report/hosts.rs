@@ -39,7 +39,7 @@ fn by_requests(hosts: &Hosts) -> Vec<(&str, &Host)> {
 pub(super) fn timelines(record: &Record, time: &Time) -> String {
     let mut all = by_requests(&record.hosts);
     let eventful =
-        |host: &Host| !host.pauses.is_empty() || host.parked || host.gaps.iter().len() > 1;
+        |host: &Host| !host.pauses.is_empty() || host.parked || host.gaps.as_slice().len() > 1;
     all.sort_by_key(|(_, host)| !eventful(host));
     let left_out = all.len().saturating_sub(LINES);
     all.truncate(LINES);
@@ -157,7 +157,7 @@ fn starts(host: &Host, time: &Time) -> String {
 
 fn pauses(pauses: &Spans, time: &Time) -> String {
     let mut out = String::new();
-    for pause in pauses.iter() {
+    for pause in pauses.as_slice() {
         let (from, to) = (time.from + pause.from, time.from + pause.to);
         let class = if pause.asked { "orange" } else { "red" };
         // A pause is at least a hair wide.
@@ -182,7 +182,7 @@ fn pauses(pauses: &Spans, time: &Time) -> String {
 /// The gap as steps. The height is that of its square root: of gaps of 1 s and
 /// of a minute on one page both are to be seen.
 fn gaps(host: &Host, time: &Time, widest: u64) -> String {
-    let steps: Vec<_> = host.gaps.iter().collect();
+    let steps = host.gaps.as_slice();
     let place = |gap: u64| 1.0 - LANE + (LANE - 0.06) * (gap as f64 / widest as f64).sqrt();
     let mut points = Vec::new();
     let mut hits = String::new();

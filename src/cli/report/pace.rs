@@ -1,6 +1,8 @@
 //! The plots of a run over time: pace, answers, failures, times, requests in
 //! flight, what was waited for, the queue, bytes, retries.
 
+use std::fmt::Write as _;
+
 use super::chart::{Chart, Legend, column as column_of, level, line};
 use super::names::Shown;
 use super::scale::{Scale, Time};
@@ -128,7 +130,7 @@ impl<'a> Plots<'a> {
     }
 
     fn most(&self, value: impl Fn(&Column) -> f64) -> f64 {
-        self.columns.columns.iter().map(value).fold(0.0, f64::max)
+        self.columns.all.iter().map(value).fold(0.0, f64::max)
     }
 
     /// Starts a minute against the bound.
@@ -142,7 +144,7 @@ impl<'a> Plots<'a> {
             ("a minute", Kind::Number),
         ]);
         let mut marks = String::new();
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let starts = column.part.starts;
             let title = format!(
@@ -166,18 +168,16 @@ impl<'a> Plots<'a> {
             format!("{} starts", count(all))
         };
         if self.run.elapsed >= 60_000 {
-            note.push_str(&format!(
+            let _ = write!(
+                note,
                 ", at most {} in any minute",
                 count(self.record.busiest_minute)
-            ));
+            );
         }
         if let Some(bound) = bound {
             let title = format!("the bound: {} a minute", number(bound));
             marks.push_str(&level("bound", scale.place(bound), &title));
-            note.push_str(&format!(
-                "; the bound, drawn as a line, is {}",
-                number(bound)
-            ));
+            let _ = write!(note, "; the bound, drawn as a line, is {}", number(bound));
         } else {
             note.push_str("; no setting bounds it");
         }
@@ -205,7 +205,7 @@ impl<'a> Plots<'a> {
         heads.extend(words.iter().map(|word| (word.name(), Kind::Number)));
         let mut table = Table::new(heads);
         let mut marks = String::new();
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let tally = of(&column.part);
             let mut says = format!("{when}:");
@@ -214,7 +214,7 @@ impl<'a> Plots<'a> {
                 let held = tally.get(*word);
                 if held > 0 {
                     let comma = if parts.is_empty() { "" } else { "," };
-                    says.push_str(&format!("{comma} {} {}", count(held), word.name()));
+                    let _ = write!(says, "{comma} {} {}", count(held), word.name());
                 }
                 parts.push((word.class(), column.a_minute(held)));
             }
@@ -246,7 +246,7 @@ impl<'a> Plots<'a> {
             let took = percentile(&column.part.latencies, part, column.part.slowest)?;
             Some(took.as_secs_f64() * 1e3)
         };
-        let all = self.columns.columns.iter();
+        let all = self.columns.all.iter();
         let low = all
             .filter_map(|column| of(column, 0.5))
             .fold(f64::MAX, f64::min);
@@ -258,13 +258,13 @@ impl<'a> Plots<'a> {
         let mut table = Table::new(heads);
         let mut marks = String::new();
         for (part, class, _) in PERCENTILES.iter().rev() {
-            let points = self.columns.columns.iter().map(|column| {
+            let points = self.columns.all.iter().map(|column| {
                 let value = of(column, *part)?;
                 Some((self.middle(column), scale.place(value)))
             });
             marks.push_str(&line(&format!("line {class}"), points));
         }
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let at = |part| {
                 took(percentile(
@@ -317,7 +317,7 @@ impl<'a> Plots<'a> {
             ("cap", Kind::Number),
         ]);
         let mut marks = String::new();
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let says = format!(
                 "{when}: {} in flight on average, cap {}",
@@ -333,7 +333,7 @@ impl<'a> Plots<'a> {
                 number(cap(column)),
             ]);
         }
-        let active = self.columns.columns.iter().filter(|c| c.part.active > 0);
+        let active = self.columns.all.iter().filter(|c| c.part.active > 0);
         let corners = active.flat_map(|column| {
             let (from, to) = self.place(column);
             let height = scale.place(cap(column));
@@ -366,14 +366,14 @@ impl<'a> Plots<'a> {
         heads.extend(words.iter().map(|word| (word.name(), Kind::Number)));
         let mut table = Table::new(heads);
         let mut marks = String::new();
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let waits = &column.part.waits;
             let all = waits.sum();
             let mut says = format!("{when}:");
             for (at, (word, held)) in waits.iter().enumerate() {
                 let comma = if at == 0 { "" } else { "," };
-                says.push_str(&format!("{comma} {} {}", percent(held, all), word.name()));
+                let _ = write!(says, "{comma} {} {}", percent(held, all), word.name());
             }
             let parts: Vec<_> = words
                 .iter()
@@ -417,7 +417,7 @@ impl<'a> Plots<'a> {
         let scale = scale(most);
         let mut table = Table::new([("Time", Kind::Text), (title, Kind::Number)]);
         let mut marks = String::new();
-        for column in &self.columns.columns {
+        for column in &self.columns.all {
             let when = self.when(column);
             let says = say(&column.part);
             let parts = [(class, value(column))];

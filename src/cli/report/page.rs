@@ -100,18 +100,18 @@ impl Page<'_> {
                 crawl::calendar(&crawl),
                 crawl::runs(chronicle)
             );
-            let _ = write!(
+            let _ = writeln!(
                 out,
                 "<h3>Hosts of all runs</h3>{}<h3>URLs with the most failed attempts, in all runs\
-                 </h3>{}</section>\n",
+                 </h3>{}</section>",
                 hosts::table(&crawl.hosts),
                 failing(&crawl)
             );
         }
         if self.status.is_some() {
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<section><h2>URLs that have failed</h2>{}</section>\n",
+                "<section><h2>URLs that have failed</h2>{}</section>",
                 crawl::failed(self.failed)
             );
         }
@@ -147,9 +147,9 @@ fn headline(run: &RunNote) -> String {
 /// The last run.
 fn last_run(out: &mut String, record: &Record, run: &RunNote) {
     let plots = Plots::new(run, record);
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<section><h2>The last run</h2>{}{}</section>\n",
+        "<section><h2>The last run</h2>{}{}</section>",
         tiles(record, run),
         plots.html()
     );
@@ -168,11 +168,11 @@ fn last_run(out: &mut String, record: &Record, run: &RunNote) {
         }
         out.push_str(&table.html());
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<div class=\"charts\"><figure class=\"chart\"><figcaption><h3>Most failing hosts</h3>\
          </figcaption>{}</figure><figure class=\"chart\"><figcaption><h3>Slowest hosts</h3>\
-         </figcaption>{}</figure></div></section>\n",
+         </figcaption>{}</figure></div></section>",
         hosts::most_failing(&record.hosts),
         hosts::slowest(&record.hosts)
     );
@@ -186,10 +186,10 @@ fn last_run(out: &mut String, record: &Record, run: &RunNote) {
     });
     let errors = &record.totals.errors;
     let skipped = &record.totals.skipped;
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<section><h2>Answers and failures</h2><div class=\"charts\">{}{}{}</div>\
-         <h3>Slowest requests</h3>{}<h3>URLs with the most failed attempts</h3>{}</section>\n",
+         <h3>Slowest requests</h3>{}<h3>URLs with the most failed attempts</h3>{}</section>",
         crawl::block("Answers, by status", statuses.collect()),
         crawl::block(
             "Failed attempts, by kind",
@@ -257,7 +257,7 @@ fn slowest(record: &Record) -> String {
         ("Took", Kind::Number),
         ("Status", Kind::Number),
     ]);
-    for slow in record.slowest.iter().take(URLS) {
+    for slow in record.slowest.as_slice().iter().take(URLS) {
         table.row([
             slow.url.clone(),
             millis(slow.took),

@@ -39,7 +39,7 @@ impl Column {
 /// The columns of a plot.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
-    pub(super) columns: Vec<Column>,
+    pub(super) all: Vec<Column>,
     /// How long each is but for the last, in milliseconds.
     pub(super) length: u64,
     /// From the first to the last moment, in milliseconds since 1970.
@@ -101,7 +101,7 @@ impl Columns {
             columns.pop();
         }
         Columns {
-            columns,
+            all: columns,
             length,
             from,
             to,
@@ -126,10 +126,11 @@ mod tests {
     use super::*;
 
     fn run(elapsed: u64, per_minute: Option<f64>) -> RunNote {
-        let mut run = RunNote::default();
-        run.elapsed = elapsed;
-        run.per_minute = per_minute;
-        run
+        RunNote {
+            elapsed,
+            per_minute,
+            ..RunNote::default()
+        }
     }
 
     #[test]
@@ -144,14 +145,14 @@ mod tests {
                     at += interval;
                 }
                 let columns = Columns::of_run(&timeline, &run(seconds * SECOND, Some(bound)));
-                assert!(columns.columns.len() <= MOST_COLUMNS as usize);
-                for column in &columns.columns {
+                assert!(columns.all.len() <= MOST_COLUMNS as usize);
+                for column in &columns.all {
                     let rate = column.a_minute(column.part.starts);
                     // A single start may stand in a short run alone.
                     let slack = 1.0 + 1.0 / ENOUGH_STARTS.min(bound * column_minutes(column));
                     assert!(rate <= bound * slack + 1e-6, "{bound} {seconds}: {rate}");
                 }
-                let sum: u64 = columns.columns.iter().map(|c| c.part.starts).sum();
+                let sum: u64 = columns.all.iter().map(|c| c.part.starts).sum();
                 let all: u64 = timeline.parts().map(|(_, part)| part.starts).sum();
                 assert_eq!(sum, all);
             }
@@ -169,7 +170,7 @@ mod tests {
             timeline.at(second * SECOND).starts += 1;
         }
         let columns = Columns::of_run(&timeline, &run(200_000, Some(60.0)));
-        for column in &columns.columns {
+        for column in &columns.all {
             assert!((column.a_minute(column.part.starts) - 60.0).abs() < 1e-9);
         }
     }
@@ -181,13 +182,13 @@ mod tests {
             timeline.at((19_000 + day) * 86_400 * SECOND).starts += 5;
         }
         let columns = Columns::of_crawl(&timeline);
-        assert!(columns.columns.len() <= MOST_COLUMNS as usize + 1);
-        let sum: u64 = columns.columns.iter().map(|c| c.part.starts).sum();
+        assert!(columns.all.len() <= MOST_COLUMNS as usize + 1);
+        let sum: u64 = columns.all.iter().map(|c| c.part.starts).sum();
         assert_eq!(sum, 2_000);
-        for pair in columns.columns.windows(2) {
+        for pair in columns.all.windows(2) {
             assert!(pair[0].to <= pair[1].from);
         }
         let empty = Columns::of_run(&Timeline::new(5), &run(0, None));
-        assert!(empty.columns.is_empty() && empty.to > empty.from);
+        assert!(empty.all.is_empty() && empty.to > empty.from);
     }
 }

@@ -70,8 +70,8 @@ impl Spans {
 
     /// The pauses.
     #[must_use]
-    pub fn iter(&self) -> std::slice::Iter<'_, Span> {
-        self.spans.iter()
+    pub fn as_slice(&self) -> &[Span] {
+        &self.spans
     }
 
     /// Whether there are none.
@@ -141,8 +141,8 @@ impl Steps {
 
     /// The steps, in the order of time.
     #[must_use]
-    pub fn iter(&self) -> std::slice::Iter<'_, Step> {
-        self.steps.iter()
+    pub fn as_slice(&self) -> &[Step] {
+        &self.steps
     }
 
     /// The gap as it is now.
@@ -237,9 +237,9 @@ mod tests {
             ..span(5, 20)
         });
         spans.add(span(30, 40));
-        assert_eq!(spans.iter().len(), 2);
+        assert_eq!(spans.as_slice().len(), 2);
         assert_eq!(spans.sum(), 30);
-        assert!(spans.iter().next().is_some_and(|span| span.asked));
+        assert!(spans.as_slice().first().is_some_and(|span| span.asked));
         spans.clip(35);
         assert_eq!(spans.sum(), 25);
         spans.clip(30);
@@ -254,10 +254,10 @@ mod tests {
             spans.add(span(100 * n, 100 * n + 10));
             spans.add(span(100 * n + 12, 100 * n + 20));
         }
-        assert_eq!(spans.iter().len(), MARKS);
-        let ends = spans.iter().map(|span| span.to).max();
+        assert_eq!(spans.as_slice().len(), MARKS);
+        let ends = spans.as_slice().iter().map(|span| span.to).max();
         assert_eq!(ends, Some(100 * (10 * MARKS as u64 - 1) + 20));
-        assert!(spans.iter().is_sorted_by_key(|span| span.from));
+        assert!(spans.as_slice().is_sorted_by_key(|span| span.from));
     }
 
     #[test]
@@ -270,9 +270,9 @@ mod tests {
             widest = widest.max(gap);
             steps.add(Step { from: n * 7, gap });
         }
-        assert_eq!(steps.iter().len(), MARKS);
+        assert_eq!(steps.as_slice().len(), MARKS);
         assert_eq!(steps.widest(), widest);
-        assert_eq!(steps.iter().next().map(|step| step.from), Some(0));
+        assert_eq!(steps.as_slice().first().map(|step| step.from), Some(0));
         steps.add(Step {
             from: 9_000,
             gap: 5,
@@ -282,7 +282,7 @@ mod tests {
             gap: 5,
         });
         assert_eq!(steps.last(), Some(5));
-        assert_eq!(steps.iter().last().map(|step| step.from), Some(9_000));
+        assert_eq!(steps.as_slice().last().map(|step| step.from), Some(9_000));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A chronicle as a whole: bounded, its sums right, written whole.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use url::Url;
@@ -129,9 +130,7 @@ fn the_sums_of_a_crawl_are_those_of_its_statistics() {
     let mut links = String::new();
     for n in 0..200 {
         let url = format!("http://a.test/{n}");
-        links.push_str(&format!(
-            "<a href=/{n}>x</a><a href=http://b.test/{n}>y</a>"
-        ));
+        let _ = write!(links, "<a href=/{n}>x</a><a href=http://b.test/{n}>y</a>");
         site = match n % 5 {
             0 => site.page(&url, |page| page.status(404)),
             1 => site.page(&url, |page| page.status(500)),

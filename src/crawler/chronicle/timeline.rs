@@ -157,6 +157,7 @@ impl Timeline {
 
     /// The parts that hold anything: where each begins, in milliseconds since
     /// the origin, and what it holds.
+    #[must_use]
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = (u64, &Part)> {
         self.parts
             .iter()

@@ -1,6 +1,7 @@
 //! The URLs that a chronicle names: [`Slowest`] and [`Failing`]. Keeps: a
 //! bounded number of them, each in bounded bytes, without user and password.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -89,8 +90,8 @@ impl Slowest {
 
     /// The slowest, first.
     #[must_use]
-    pub fn iter(&self) -> std::slice::Iter<'_, SlowUrl> {
-        self.urls.iter()
+    pub fn as_slice(&self) -> &[SlowUrl] {
+        &self.urls
     }
 
     pub(super) fn merge(&mut self, later: &Slowest) {
@@ -151,20 +152,17 @@ impl Failing {
     }
 
     fn put(&mut self, url: String, later: &FailingUrl) {
-        match self.by_url.get_mut(&url) {
-            Some(held) => {
-                let failures = held.failures.saturating_add(later.failures);
-                *held = FailingUrl {
-                    failures,
-                    ..later.clone()
-                };
+        if let Some(held) = self.by_url.get_mut(&url) {
+            let failures = held.failures.saturating_add(later.failures);
+            *held = FailingUrl {
+                failures,
+                ..later.clone()
+            };
+        } else {
+            if self.by_url.len() >= FAILING_URLS {
+                self.make_room();
             }
-            None => {
-                if self.by_url.len() >= FAILING_URLS {
-                    self.make_room();
-                }
-                self.by_url.insert(url, later.clone());
-            }
+            self.by_url.insert(url, later.clone());
         }
     }
 
@@ -193,7 +191,7 @@ impl Failing {
             .iter()
             .map(|(url, held)| (url.as_str(), held))
             .collect();
-        urls.sort_by(|(_, a), (_, b)| (b.failures, b.last).cmp(&(a.failures, a.last)));
+        urls.sort_by_key(|(_, held)| Reverse((held.failures, held.last)));
         urls
     }
 
@@ -232,14 +230,22 @@ mod tests {
             let url = url(&format!("http://u:secret@a.test/{}", n % 50));
             slowest.add(&url, n, Some(200));
         }
-        assert_eq!(slowest.iter().len(), SLOW_URLS);
-        let took: Vec<u64> = slowest.iter().map(|slow| slow.took).collect();
+        assert_eq!(slowest.as_slice().len(), SLOW_URLS);
+        let took: Vec<u64> = slowest.as_slice().iter().map(|slow| slow.took).collect();
         assert_eq!(took[0], 999);
         assert!(took.is_sorted_by(|a, b| a >= b));
-        assert_eq!(slowest.iter().next().expect("one").url, "http://a.test/49");
+        assert_eq!(
+            slowest.as_slice().first().expect("one").url,
+            "http://a.test/49"
+        );
         let long = url(&format!("http://a.test/{}", "x".repeat(5_000)));
         slowest.add(&long, 5_000, None);
-        assert!(slowest.iter().all(|slow| slow.url.len() <= MAX_URL + 3));
+        assert!(
+            slowest
+                .as_slice()
+                .iter()
+                .all(|slow| slow.url.len() <= MAX_URL + 3)
+        );
     }
 
     #[test]
