@@ -98,6 +98,12 @@ fn html() {
     each_mutant("html", MUTANTS, promises::html);
 }
 
+#[cfg(feature = "select")]
+#[test]
+fn items() {
+    each_mutant("html", MUTANTS / 2, promises::items);
+}
+
 #[test]
 fn sitemaps() {
     each_mutant("sitemap", MUTANTS, promises::sitemap);

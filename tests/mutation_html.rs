@@ -123,7 +123,11 @@ fn encoding(rng: &mut Rng) -> &'static Encoding {
 #[test]
 fn the_links_of_any_page_are_web_urls_each_once() {
     let base = Url::parse("http://a.test/x/y?z").expect("a URL");
-    let options = PageOptions::new().metas(true).text(true).agent("canter");
+    let options = PageOptions::new()
+        .metas(true)
+        .text(true)
+        .json_ld(true)
+        .agent("canter");
     over_mutants(&PAGES, |html, rng| {
         let page = Page::parse(html, &base, encoding(rng), &options);
         let mut urls: Vec<&str> = page.links().iter().map(|link| link.url.as_str()).collect();

@@ -458,3 +458,40 @@ fn the_title_of_a_drawing_is_not_that_of_the_page() {
 fn a_byte_order_mark_is_no_content() {
     links("\u{FEFF}<frameset><frame src=/a>", &["/a"]);
 }
+
+#[test]
+fn json_ld_is_gathered_in_the_order_of_the_page() {
+    let json_ld = |html: &str| -> Vec<String> {
+        let options = PageOptions::new().json_ld(true).text(true);
+        let page = Page::parse(html, &base(), UTF_8, &options);
+        page.json_ld().expect("it was asked for").to_vec()
+    };
+    let script = |json: &str| format!("<script type='application/ld+json'>{json}</script>");
+    let page = format!(
+        "<title>T</title>{}<script>{{\"no\":1}}</script><body>{}{}<svg>{}</svg>{}",
+        script(" {\"a\": \"</b> <!-- &amp; --> \"} "),
+        script("{broken}"),
+        "<SCRIPT async TYPE=\"Application/LD+JSON; charset=utf-8\">[{\"b\":1},{}]</SCRIPT>",
+        script("{\"foreign\":1}"),
+        script("{\"c\":2}"),
+    );
+    assert_eq!(
+        json_ld(&page),
+        [
+            "{\"a\":\"</b> <!-- &amp; --> \"}",
+            "{\"b\":1}",
+            "{}",
+            "{\"c\":2}"
+        ]
+    );
+    assert!(json_ld(&format!("<template>{}</template>", script("{}"))).is_empty());
+    assert!(json_ld("<script type=application/ld+json>{\"cut\":").is_empty());
+    assert_eq!(
+        super::Page::parse("", &base(), UTF_8, &PageOptions::new()).json_ld(),
+        None
+    );
+    let options = PageOptions::new().json_ld(true).text(true);
+    let text = Page::parse(&page, &base(), UTF_8, &options);
+    assert_eq!(text.text(), Some(""), "it is no text for readers");
+    assert_eq!(text.title(), Some("T"));
+}

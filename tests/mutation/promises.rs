@@ -56,17 +56,79 @@ pub(crate) fn robots(body: &[u8]) {
     assert!(text.contains(product_token(&text)));
 }
 
+/// Whatever a page is, its items have every field of the rules, web addresses
+/// and numbers are such, and reading it again gives the same.
+#[cfg(feature = "select")]
+pub(crate) fn items(body: &[u8]) {
+    use canter::select::{Dom, Field, Kind, Rules, Value};
+
+    let text = String::from_utf8_lossy(body);
+    let at = url("http://u:p@a.test/dir/page?q#f");
+    let field = |name: &str, kind| Field::new(name).select("*").expect("CSS").kind(kind).list();
+    let kinds = [Kind::Text, Kind::Number, Kind::Date, Kind::Url, Kind::Html];
+    let rules = kinds.into_iter().fold(Rules::new("r"), |rules, kind| {
+        rules
+            .field(field(&format!("{kind:?}"), kind))
+            .expect("a field")
+    });
+    let rules = rules
+        .field(Field::new("one").select("a, p").expect("CSS"))
+        .expect("a field");
+    let Ok(dom) = Dom::parse(&text, &at, UTF_8) else {
+        return;
+    };
+    let extracted = rules.extract(&dom);
+    assert_eq!(
+        extracted,
+        rules.extract(&Dom::parse(&text, &at, UTF_8).expect("again"))
+    );
+    for item in &extracted.items {
+        assert_eq!(item.fields().count(), 6);
+        assert_eq!(item.url().as_str(), "http://a.test/dir/page?q#f");
+        let list = |name: &str| match item.get(name) {
+            Some(Value::List(values)) => values.as_slice(),
+            other => panic!("no list: {other:?}"),
+        };
+        for value in list("Url") {
+            let Value::Text(text) = value else {
+                panic!("no address: {value:?}")
+            };
+            is_sound(&url(text));
+        }
+        for value in list("Number") {
+            let Value::Number(number) = value else {
+                panic!("no number: {value:?}")
+            };
+            let read: f64 = serde_json::from_str(number.as_str()).expect("a number of JSON");
+            assert!(read.is_finite());
+        }
+        for value in list("Text") {
+            assert!(matches!(value, Value::Text(text) if !text.is_empty()));
+        }
+        serde_json::to_string(item).expect("a record");
+    }
+}
+
 /// Links are web addresses, each there once; however a page is asked, it gives
 /// one answer; and text is text.
 pub(crate) fn html(body: &[u8]) {
     let text = String::from_utf8_lossy(body);
     let at = url("http://a.test/dir/page?q#f");
-    let all = PageOptions::new().metas(true).text(true).agent("us/1");
+    let all = PageOptions::new()
+        .metas(true)
+        .text(true)
+        .json_ld(true)
+        .agent("us/1");
     let page = Page::parse(&text, &at, UTF_8, &all);
     let plain = Page::parse(&text, &at, UTF_8, &PageOptions::new());
     let links = page_links(&text, &at);
     assert_eq!(plain.links(), links);
     assert_eq!(plain.title(), page.title());
+    for object in page.json_ld().into_iter().flatten() {
+        assert!(!object.contains(char::is_control), "{object:?}");
+        let read: serde_json::Value = serde_json::from_str(object).expect("JSON");
+        assert!(read.is_object());
+    }
     assert_eq!(plain.base(), page.base());
     let mut seen: Vec<&str> = Vec::with_capacity(links.len());
     for link in &links {

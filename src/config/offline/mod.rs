@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use log::warn;
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+use rayon::iter::{
+    IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
+};
 
 use super::bodies::Bodies;
 #[cfg(feature = "select")]
@@ -31,6 +33,9 @@ use found::Found;
 /// Pages that are read in parallel before what came of them is written: enough
 /// to keep every core busy, and few enough to be held in memory.
 const BATCH: usize = 512;
+/// Pages that one core takes at a time: few, so that no core waits long for
+/// another at the end of a batch.
+const SHARE: usize = 8;
 /// Bytes of the index that are read at once.
 const READ: usize = 1 << 20;
 
@@ -189,7 +194,10 @@ impl Offline {
             let batch = lines.next(BATCH).map_err(refuse)?;
             // What came of one batch is written while the next is read.
             let (pages, taken) = rayon::join(
-                || -> Vec<_> { batch.par_iter().map(|line| self.line(line)).collect() },
+                || -> Vec<_> {
+                    let shares = batch.par_iter().with_max_len(SHARE);
+                    shares.map(|line| self.line(line)).collect()
+                },
                 || -> Result<()> {
                     for page in read.drain(..) {
                         match page {
