@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use canter::crawler::{
     Engine, EngineOptions, Finished, Job, OriginRules, Poll, Report, RobotsAnswer,
 };
+use canter::fetch::{Fetch, Response};
 use canter::frontier::{Candidate, Kind};
 use canter::robots::Robots;
-use canter::{Policy, Purpose, Request, uri};
+use canter::{Crawler, Policy, Purpose, Request, uri};
 
 const IN_FLIGHT: usize = 1_000;
 const MANY_HOSTS: usize = 10_000;
@@ -41,6 +42,39 @@ fn main() {
     for hosts in [1, FEW_HOSTS, MANY_HOSTS] {
         weigh(hosts);
     }
+    wakes();
+}
+
+/// A site that answers every page after a while, and has no robots.txt.
+struct Slow;
+
+impl Fetch for Slow {
+    fn fetch(&self, request: &Request, _deadline: Instant) -> canter::Result<Response> {
+        std::thread::sleep(LATENCY / 10);
+        Ok(Response::new(request.url().clone(), 200))
+    }
+}
+
+/// How often threads wake one another, with real threads.
+fn wakes() {
+    let seeds: Vec<String> = (0..MANY_HOSTS).map(|n| url(n, MANY_HOSTS)).collect();
+    let policy = Policy::builder()
+        .concurrency(IN_FLIGHT)
+        .build()
+        .expect("a policy");
+    let crawler = Crawler::builder()
+        .seeds(&seeds)
+        .policy(policy)
+        .fetcher(Slow)
+        .handler(|head: canter::extract::Head| drop(head))
+        .build()
+        .expect("a crawl");
+    let stats = crawler.run().expect("a run");
+    let each = crawler.wakes() as f64 / stats.requests as f64;
+    println!(
+        "{each:.2} wakes per request: {} requests to {MANY_HOSTS} hosts on {IN_FLIGHT} threads",
+        stats.requests
+    );
 }
 
 /// The number of a URL's host, and the URL.
