@@ -72,13 +72,17 @@ impl Settings {
             .exclude(&scope.exclude)
             .drop_params(&scope.drop_params)
             .build()?;
-        let seeds = self.seeds()?;
+        let mut seeds = 0_u64;
+        self.each_seed(|seed| {
+            seeds += 1;
+            builder.add_seed(seed);
+        })?;
         if let Sitemaps::List(urls) = &crawl.sitemaps {
             // Without seeds, what the sitemaps' hosts list is what is wanted.
-            for url in urls.iter().filter(|_| seeds.is_empty()) {
+            for url in urls.iter().filter(|_| seeds == 0) {
                 in_scope.add_seed(url);
             }
-        } else if seeds.is_empty() {
+        } else if seeds == 0 {
             return Err(self.no_seeds());
         }
         builder = builder.scope(in_scope).sitemaps(match &crawl.sitemaps {
@@ -89,9 +93,6 @@ impl Settings {
             }
         });
         builder = builder.dedup(crawl.dedup);
-        for seed in seeds {
-            builder = builder.seed_request(seed);
-        }
         let outputs = self.outputs();
         let mut handler = self.page_handler(crawl.follow, &outputs);
         let mut beside: Vec<_> = outputs
@@ -148,10 +149,10 @@ impl Settings {
         handler
     }
 
-    /// Every seed, lists of them included.
-    fn seeds(&self) -> Result<Vec<Request>> {
-        let request = |url| Request::new(Method::Get, url);
-        let mut seeds: Vec<Request> = self.crawl.seeds.iter().cloned().map(request).collect();
+    /// Calls with every seed, those of lists included.
+    fn each_seed(&self, mut take: impl FnMut(Request)) -> Result<()> {
+        let mut take = |url| take(Request::new(Method::Get, url));
+        self.crawl.seeds.iter().cloned().for_each(&mut take);
         let mut faults: Vec<String> = Vec::new();
         for list in &self.crawl.seed_files {
             match SeedLines::open(list) {
@@ -159,7 +160,7 @@ impl Settings {
                 Ok(lines) => {
                     for line in lines {
                         match line {
-                            Ok((_, url)) => seeds.push(request(url)),
+                            Ok((_, url)) => take(url),
                             Err(fault) => faults.push(fault.to_string()),
                         }
                         if faults.len() >= MAX_SEED_ERRORS {
@@ -170,7 +171,7 @@ impl Settings {
             }
         }
         if faults.is_empty() {
-            Ok(seeds)
+            Ok(())
         } else {
             Err(Error::invalid(faults.join("\n")))
         }

@@ -1,20 +1,22 @@
 //! [`Books`]: the ledger of a run, and what it has to say about earlier runs.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::builder::{Plan, Sitemaps};
 use super::engine::Engine;
 use super::origins::OriginRules;
+use super::run::put_away_of;
 use crate::error::Result;
 use crate::frontier::Candidate;
 use crate::ledger::{
-    Anchor, Identity, Ledger, LedgerOptions, Pages, RecordLine, Restored, Sink, StateSpec,
+    Anchor, Identity, Ledger, LedgerOptions, Overflow, Pages, RecordLine, Restored, Sink, StateSpec,
 };
 use crate::request::{Purpose, Request};
 use crate::robots::Robots;
 
+/// After how many restored URLs some are put away.
+const PUT_AWAY_EVERY: usize = 4096;
 /// How late a commit can be, and what its time is rounded to.
 const COMMIT_SLACK: Duration = Duration::from_secs(3);
 
@@ -26,12 +28,15 @@ pub(super) struct Books {
     pub(super) run: u64,
     pub(super) resumed: bool,
     restored: Option<Restored>,
+    /// Fingerprints of the seeds, sorted.
+    seeds: Vec<u64>,
     pages: Arc<Pages>,
 }
 
 impl Books {
     /// Opens what the plan wants to be kept; `None` when that is nothing.
-    pub(super) fn open(plan: &Plan, seeds: &[Candidate]) -> Result<Option<Books>> {
+    /// `sitemaps` are those that the crawl begins with.
+    pub(super) fn open(plan: &Plan, sitemaps: &[Candidate]) -> Result<Option<Books>> {
         if !plan.keep.anything() {
             return Ok(None);
         }
@@ -45,11 +50,16 @@ impl Books {
             .iter()
             .map(|sink| shared(Arc::clone(sink)))
             .collect();
-        options.state = plan.keep.state_dir.as_ref().map(|dir| {
-            StateSpec::new(dir, identity(plan, seeds))
+        let mut seeds = Vec::new();
+        if let Some(dir) = &plan.keep.state_dir {
+            let identity = identity(plan, sitemaps);
+            seeds.clone_from(&identity.seeds);
+            seeds.sort_unstable();
+            let state = StateSpec::new(dir, identity)
                 .with_fresh(plan.keep.fresh)
-                .with_revisit(plan.keep.revisit)
-        });
+                .with_revisit(plan.keep.revisit);
+            options.state = Some(state);
+        }
         let (ledger, mut restored) = Ledger::open(options)?;
         if plan.sitemaps != Sitemaps::None {
             restored.remember_all();
@@ -61,6 +71,7 @@ impl Books {
             run: restored.run,
             resumed: restored.resumed,
             restored: Some(restored),
+            seeds,
             pages,
         }))
     }
@@ -70,14 +81,14 @@ impl Books {
         Arc::clone(&self.pages)
     }
 
-    /// Gives the engine what earlier runs left, once. `seeds` is what this one
-    /// is told to begin with; `earlier` is the engine of the run before, if it
-    /// was one of this process.
+    /// Gives the engine what earlier runs left, once. `earlier` is the engine of
+    /// the run before, if it was one of this process. Seeds that are to be judged
+    /// anew are left out: whoever begins the run names them.
     pub(super) fn restore(
         &mut self,
         engine: &mut Engine,
         plan: &Plan,
-        seeds: &[Candidate],
+        overflow: Option<&Overflow>,
         earlier: Option<&Engine>,
         now: Instant,
     ) -> Result<()> {
@@ -116,23 +127,23 @@ impl Books {
         for known in &restored.pauses {
             engine.restore_pause(&known.host, known.until);
         }
-        let seeds: HashMap<u64, &Candidate> =
-            seeds.iter().map(|seed| (seed.fingerprint, seed)).collect();
+        let seeds = std::mem::take(&mut self.seeds);
+        let mut given = 0_usize;
         restored.each_pending(|pending| {
+            given += 1;
+            if given.is_multiple_of(PUT_AWAY_EVERY) {
+                put_away_of(engine, overflow);
+            }
             let queued = pending.queued;
             let judge = pending.rejudge || restored.settings_changed;
             // What was found as a link may be a seed by now.
             let link = !queued.seed && queued.purpose == Purpose::Page;
-            if judge
-                && link
-                && let Some(seed) = seeds.get(&queued.fingerprint)
-            {
-                let _ = engine.push((*seed).clone(), now);
+            if judge && link && seeds.binary_search(&queued.fingerprint).is_ok() {
                 return;
             }
             let candidate = plan
                 .admit
-                .restored(queued.request, queued.purpose, queued.seed);
+                .restored(queued.request.with_attempt(1), queued.purpose, queued.seed);
             if judge {
                 let _ = engine.push(candidate, now);
             } else {
@@ -156,20 +167,26 @@ fn last_start(commit: SystemTime, plan: &Plan, now: Instant) -> Instant {
 }
 
 /// What tells this crawl from another.
-fn identity(plan: &Plan, seeds: &[Candidate]) -> Identity {
-    Identity {
-        seeds: seeds.iter().map(|seed| seed.fingerprint).collect(),
-        label: seeds
-            .first()
-            .map(|seed| seed.url().to_string())
-            .unwrap_or_default(),
+fn identity(plan: &Plan, sitemaps: &[Candidate]) -> Identity {
+    let seeds = plan.seeds.iter().map(|seed| plan.admit.seed(seed).request);
+    let mut all = seeds.chain(sitemaps.iter().map(|sitemap| sitemap.request.clone()));
+    let mut identity = Identity {
         settings: format!(
             "{} depth {:?} {:?}",
             plan.admit.scope.describe(),
             plan.admit.max_depth,
             plan.admit.traps
         ),
+        ..Identity::default()
+    };
+    if let Some(first) = all.next() {
+        identity.label = first.url().to_string();
+        identity.seeds = std::iter::once(first)
+            .chain(all)
+            .map(|mut request| request.fingerprint())
+            .collect();
     }
+    identity
 }
 
 /// A sink that several runs call in turn.

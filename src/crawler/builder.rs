@@ -1,7 +1,6 @@
 //! [`CrawlerBuilder`]: what a crawl is given. Keeps: everything that can fail
 //! is built before the first thread starts and before any request.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -11,6 +10,7 @@ use url::Url;
 
 use super::admit::Admit;
 use super::event::Events;
+use super::seeds::Seeds;
 use super::{Control, Crawler};
 use crate::error::{Error, Result};
 use crate::extract::{Services, StateMap};
@@ -48,9 +48,7 @@ pub(super) struct Plan {
     pub(super) obey_robots: bool,
     pub(super) product_token: String,
     pub(super) sitemaps: Sitemaps,
-    pub(super) seeds: Vec<Request>,
-    pub(super) seed_hosts: HashSet<String>,
-    pub(super) seed_origins: HashSet<String>,
+    pub(super) seeds: Seeds,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) services: Services,
     pub(super) keep: Keep,
@@ -61,7 +59,7 @@ impl Plan {
     pub(super) fn looks_for_sitemaps_on(&self, robots: &Url) -> bool {
         self.obey_robots
             && self.sitemaps == Sitemaps::Discover
-            && self.seed_hosts.contains(&*uri::host_key(robots))
+            && self.seeds.hosts().contains(&*uri::host_key(robots))
     }
 }
 
@@ -122,7 +120,9 @@ impl std::fmt::Debug for Plan {
 #[must_use = "a builder does nothing until it is built"]
 #[expect(clippy::struct_excessive_bools, reason = "each is set on its own")]
 pub struct CrawlerBuilder {
-    seeds: Vec<Result<Request>>,
+    seeds: Seeds,
+    /// What is wrong with the first seed that cannot be used.
+    bad_seed: Option<Error>,
     policy: Policy,
     retry: Option<RetryPolicy>,
     scope: Scope,
@@ -150,7 +150,8 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 impl CrawlerBuilder {
     pub(super) fn new() -> Self {
         CrawlerBuilder {
-            seeds: Vec::new(),
+            seeds: Seeds::default(),
+            bad_seed: None,
             policy: Policy::default(),
             retry: None,
             scope: Scope::default(),
@@ -175,10 +176,8 @@ impl CrawlerBuilder {
 
     /// Adds a URL to begin with. One that cannot be used is an error of
     /// [`build`](Self::build).
-    pub fn seed(mut self, url: impl AsRef<str>) -> Self {
-        self.seeds
-            .push(parse_url(url.as_ref()).map(|url| Request::new(crate::Method::Get, url)));
-        self
+    pub fn seed(self, url: impl AsRef<str>) -> Self {
+        self.seeds([url])
     }
 
     /// Adds URLs to begin with.
@@ -188,15 +187,25 @@ impl CrawlerBuilder {
         I::Item: AsRef<str>,
     {
         for url in urls {
-            self = self.seed(url);
+            match parse_url(url.as_ref()) {
+                Ok(url) => self.seeds.push(Request::new(crate::Method::Get, url)),
+                Err(error) => {
+                    self.bad_seed.get_or_insert(error);
+                }
+            }
         }
         self
     }
 
     /// Adds a request to begin with.
     pub fn seed_request(mut self, request: Request) -> Self {
-        self.seeds.push(Ok(request));
+        self.add_seed(request);
         self
+    }
+
+    /// As [`seed_request`](Self::seed_request), for one of many.
+    pub(crate) fn add_seed(&mut self, request: Request) {
+        self.seeds.push(request);
     }
 
     /// Sets pace and bounds.
@@ -398,7 +407,10 @@ impl CrawlerBuilder {
             policy.retry = retry;
         }
         policy.validate()?;
-        let seeds: Vec<Request> = self.seeds.into_iter().collect::<Result<_>>()?;
+        if let Some(error) = self.bad_seed {
+            return Err(error);
+        }
+        let seeds = self.seeds;
         let handler = self
             .handler
             .ok_or_else(|| Error::invalid("the crawl has no handler"))?;
@@ -409,14 +421,9 @@ impl CrawlerBuilder {
             .user_agent(&self.user_agent)
             .timeout(self.timeout)
             .connections(policy.concurrency);
-        let mut seed_hosts = HashSet::new();
-        let mut seed_origins = HashSet::new();
-        for seed in &seeds {
-            scope.add_seed(seed.url());
-            seed_origins.insert(uri::origin(seed.url()));
-            if seed_hosts.insert(uri::host_key(seed.url()).into_owned()) {
-                http = http.allow_host(uri::host_key(seed.url()));
-            }
+        for seed in seeds.of_origins() {
+            scope.add_seed(seed);
+            http = http.allow_host(uri::host_key(seed));
         }
         let fetcher = match self.fetcher {
             Some(fetcher) => fetcher,
@@ -444,8 +451,6 @@ impl CrawlerBuilder {
             product_token,
             sitemaps: self.sitemaps,
             seeds,
-            seed_hosts,
-            seed_origins,
             handler,
             services,
             keep: self.keep,

@@ -99,7 +99,11 @@ impl Engine {
     #[must_use]
     pub fn new(policy: Arc<Policy>, options: EngineOptions) -> Self {
         Engine {
-            schedule: Schedule::new(options.order),
+            schedule: Schedule::new(
+                options.order,
+                options.chunk_bytes,
+                options.put_away_over,
+            ),
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),
@@ -151,7 +155,7 @@ impl Engine {
         self.tags.new_run();
         self.asked_again.clear();
         // Retries are counted within a run.
-        self.schedule.update(|entry| entry.attempt = 1);
+        self.schedule.update_tried(|entry| entry.attempt = 1);
         self.delayed.update(|homeless| homeless.entry.attempt = 1);
         let full = std::mem::take(&mut self.full);
         let aside = self.origins.iter_mut().flat_map(|origin| {
@@ -170,7 +174,7 @@ impl Engine {
             discovered: queued,
             ..Stats::default()
         };
-        let hosts: Vec<HostId> = self.schedule.iter().map(|(lane, _)| lane.host).collect();
+        let hosts: Vec<HostId> = self.schedule.lanes().map(|lane| lane.host).collect();
         for host in hosts {
             self.place(host, now);
         }

@@ -10,7 +10,7 @@ use super::origins::RobotsState;
 use super::stats::{Bound, ParkReason, Parked, RunEnd, Stats, Waiting};
 use crate::admission::SkipReason;
 use crate::error::Error;
-use crate::frontier::Kind;
+use crate::frontier::{ChunkId, Entry, Kind};
 use crate::ledger::{Change, Totals};
 use crate::politeness::{Host, Trip};
 use crate::request::Request;
@@ -100,19 +100,22 @@ impl Engine {
         self.hosts.len()
     }
 
-    /// Everything queued, with its origin and tag, in no order.
-    pub fn queue(&self) -> impl Iterator<Item = Request> + '_ {
-        let in_lanes = self
-            .schedule
-            .iter()
-            .map(|(lane, entry)| (lane.origin, lane.tag, entry));
-        let held = self.delayed.iter().map(|h| (h.origin, h.tag, &h.entry));
-        in_lanes
-            .chain(held)
-            .filter(|(_, _, entry)| !matches!(entry.kind, Kind::Robots { .. }))
-            .map(|(origin, tag, entry)| {
-                entry.request(&self.origins.get(origin).name, self.tags.name(tag))
-            })
+    /// Everything that is queued, in no order. `read` gives what was put away;
+    /// what it does not give is left out.
+    pub fn queue(&self, read: impl Fn(ChunkId) -> Option<Arc<[u8]>>) -> Vec<Request> {
+        let mut all = Vec::new();
+        let mut add = |origin, tag, entry: &Entry| {
+            if !matches!(entry.kind, Kind::Robots { .. }) {
+                let origin = &self.origins.get(origin).name;
+                all.push(entry.request(origin, self.tags.name(tag)));
+            }
+        };
+        self.schedule
+            .each(read, |lane, entry| add(lane.origin, lane.tag, entry));
+        for held in self.delayed.iter() {
+            add(held.origin, held.tag, &held.entry);
+        }
+        all
     }
 
     /// How the run goes at `now`.
@@ -141,6 +144,7 @@ impl Engine {
             Why::Retry(id) => Waiting::RetryDelay(host(id)),
             Why::Cap => Waiting::Cap,
             Why::WarmUp => Waiting::WarmUp,
+            Why::Load => Waiting::Queue,
             Why::Nothing => Waiting::NothingQueued,
             Why::Stopping => Waiting::Stopping,
         }

@@ -421,49 +421,6 @@ impl Engine {
         }
     }
 
-    /// Gives up a tag: what is queued with it is skipped, and what is found
-    /// with it later.
-    fn abort_tag(&mut self, tag: u32, now: Instant) {
-        self.tags.abort(tag);
-        let mut gone: Vec<Homeless> = self
-            .schedule
-            .drain_tag(tag)
-            .into_iter()
-            .map(|(origin, host, entry)| Homeless {
-                origin,
-                host,
-                tag,
-                entry,
-            })
-            .collect();
-        let of_tag = |homeless: &Homeless| {
-            homeless.tag == tag && !matches!(homeless.entry.kind, Kind::Robots { .. })
-        };
-        gone.extend(self.delayed.extract(of_tag));
-        for homeless in &gone {
-            self.skip_queued(homeless, SkipReason::Aborted);
-        }
-        let mut hosts: Vec<u32> = gone.iter().map(|homeless| homeless.host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        for host in hosts {
-            // Nothing may be said to wait whose lane is gone.
-            if let Some(full) = self.full.get_mut(&host) {
-                full.retain(|lane| self.schedule.has_lane(*lane));
-                if full.is_empty() {
-                    self.full.remove(&host);
-                }
-            }
-            self.place(host, now);
-        }
-        for homeless in &gone {
-            let aside = &mut self.origins.get_mut(homeless.origin).aside;
-            if !aside.is_empty() {
-                aside.retain(|lane| self.schedule.has_lane(*lane));
-            }
-        }
-    }
-
     /// Lets lanes go on that stood back since their host had enough pages.
     fn reopen(&mut self, host: u32, now: Instant) {
         for lane in self.full.remove(&host).unwrap_or_default() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::origins::OriginRules;
 use crate::error::Error;
-use crate::frontier::{Candidate, Entry, Kind};
+use crate::frontier::{Candidate, ChunkId, Entry, Kind};
 use crate::ledger::{BesideLine, PageMemory, RecordLine};
 use crate::outcome::TagScope;
 use crate::request::{Request, Tag};
@@ -139,6 +139,9 @@ pub enum RobotsAnswer {
 pub enum Poll {
     /// This one, now.
     Start(Box<Job>),
+    /// None, but these parts of the queue were put away and are needed: see
+    /// [`Engine::loaded`](super::Engine::loaded).
+    Load(Vec<ChunkId>),
     /// Not before this instant, for this reason.
     Wait(Instant, Why),
     /// Not before something in flight has ended, for this reason.
@@ -170,6 +173,8 @@ pub enum Why {
     Cap,
     /// The warm-up.
     WarmUp,
+    /// What comes next was put away, and is on its way back.
+    Load,
     /// Nothing is queued.
     Nothing,
     /// The run is stopping.

@@ -1,5 +1,6 @@
 //! [`Crawler`]: the engine, its threads and the fetcher, put together.
 
+mod abort;
 mod admit;
 mod backlog;
 mod books;
@@ -15,10 +16,12 @@ mod options;
 mod origins;
 mod poll;
 mod pool;
+mod put_away;
 mod restore;
 mod robots_file;
 mod robots_job;
 mod run;
+mod seeds;
 mod sitemap_job;
 mod stats;
 mod tags;

@@ -25,6 +25,12 @@ pub struct EngineOptions {
     pub max_query_variants: u32,
     /// Which changes are kept for a ledger.
     pub journal: Keeping,
+    /// Over how many bytes of queued requests in memory the rest is given out to
+    /// be put away; `None` when there is no place for it.
+    pub put_away_over: Option<usize>,
+    /// Bytes of queued requests that are packed together, and put away so; at
+    /// most [`CHUNK_BYTES`](crate::frontier::CHUNK_BYTES).
+    pub chunk_bytes: usize,
     /// Where chance begins.
     pub seed: u64,
 }
@@ -37,6 +43,8 @@ impl Default for EngineOptions {
             seeds_widen_scope: true,
             max_query_variants: u32::MAX,
             journal: Keeping::Nothing,
+            put_away_over: None,
+            chunk_bytes: crate::frontier::CHUNK_BYTES,
             seed: 0,
         }
     }

@@ -32,6 +32,9 @@ impl Engine {
         if self.stopped.is_some() {
             return Outlook::Never;
         }
+        if self.schedule.is_wanting() {
+            return Outlook::Now;
+        }
         let at = match (self.schedule.first_ready(), self.next_event()) {
             (Some(_), _) => now,
             (None, Some((at, _))) => at.max(now),
@@ -49,7 +52,7 @@ impl Engine {
     pub fn poll(&mut self, now: Instant) -> Poll {
         let poll = self.gate(now);
         self.why = match &poll {
-            Poll::Start(_) | Poll::Done => None,
+            Poll::Start(_) | Poll::Load(_) | Poll::Done => None,
             Poll::Wait(_, why) | Poll::Idle(why) => Some(*why),
         };
         poll
@@ -94,10 +97,17 @@ impl Engine {
             return self.wind_down(since, now);
         }
         self.promote(now);
-        let (ready, at, why) = match self.choose(now) {
+        let choice = self.choose(now);
+        if self.schedule.is_wanting() {
+            return Poll::Load(self.schedule.take_wanted());
+        }
+        let (ready, at, why) = match choice {
             Some(choice) => (Some(choice), now, None),
             None => match self.next_event() {
                 Some((at, why)) => (None, at, Some(why)),
+                None if self.schedule.is_waiting() => {
+                    return self.until_deadline(Poll::Idle(Why::Load));
+                }
                 None if self.in_flight.is_empty() => return Poll::Done,
                 None => return self.until_deadline(Poll::Idle(self.idle_reason())),
             },
@@ -248,6 +258,11 @@ impl Engine {
                 self.place(host, now);
                 continue;
             }
+            // A host that has had its pages is not asked for its rules either.
+            if !self.knows_robots(origin, now) && self.stands_back(host, lane) {
+                self.place(host, now);
+                continue;
+            }
             if self.waits_for_robots(origin, lane, now) {
                 self.place(host, now);
                 continue;
@@ -267,14 +282,7 @@ impl Engine {
                 self.place(host, now);
                 continue;
             }
-            if head.kind == Kind::Page
-                && self
-                    .policy
-                    .max_pages_per_host
-                    .is_some_and(|max| self.hosts.get(host).pages >= max)
-            {
-                self.schedule.set_aside(lane);
-                self.full.entry(host).or_default().push(lane);
+            if self.stands_back(host, lane) {
                 self.place(host, now);
                 continue;
             }
@@ -282,14 +290,37 @@ impl Engine {
         }
     }
 
+    /// Whether what a lane has next is a page, and its host has had as many as
+    /// allowed; if so it is set aside.
+    fn stands_back(&mut self, host: HostId, lane: LaneId) -> bool {
+        let full = self
+            .policy
+            .max_pages_per_host
+            .is_some_and(|max| self.hosts.get(host).pages >= max)
+            && self.schedule.peek(lane).kind == Kind::Page;
+        if full {
+            self.schedule.set_aside(lane);
+            self.full.entry(host).or_default().push(lane);
+        }
+        full
+    }
+
+    /// Whether requests to an origin may go by the rules that are known.
+    fn knows_robots(&self, origin: OriginId, now: Instant) -> bool {
+        !self.options.obey_robots
+            || match &self.origins.get(origin).robots {
+                RobotsState::Known { until, used, .. } => *until > now || !used,
+                _ => false,
+            }
+    }
+
     /// Whether a lane waits for its origin's robots.txt; if so it is set aside,
     /// and the file is asked for if that has not been done.
     fn waits_for_robots(&mut self, origin: OriginId, lane: LaneId, now: Instant) -> bool {
-        if !self.options.obey_robots {
+        if self.knows_robots(origin, now) {
             return false;
         }
         match &self.origins.get(origin).robots {
-            RobotsState::Known { until, used, .. } if *until > now || !used => return false,
             RobotsState::Known { .. } | RobotsState::Unknown => self.ask_for_robots(origin, now),
             RobotsState::Asked | RobotsState::GivenUp => {}
         }

@@ -8,7 +8,7 @@
 //! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
@@ -16,6 +16,7 @@ use super::finish::{Ending, Standing};
 use super::job::{Job, Poll, Report};
 use super::poll::Outlook;
 use super::stats::{RunEnd, Stats};
+use crate::frontier::ChunkId;
 use crate::ledger::{Change, Totals};
 
 /// What part of the bytes of changes that may be kept is written before its
@@ -63,6 +64,8 @@ struct Shared {
 pub(super) struct Turn {
     /// Its next job; none when the run is over.
     pub(super) job: Option<Box<Job>>,
+    /// Parts of the queue to be read before it can have one.
+    pub(super) load: Vec<ChunkId>,
     /// Whether another thread is to be started.
     pub(super) spawn: bool,
     /// What came of the job that it reported.
@@ -126,6 +129,34 @@ impl Pool {
         turn
     }
 
+    /// Takes in parts of the queue that were read.
+    pub(super) fn loaded(&self, chunks: Vec<(ChunkId, Arc<[u8]>)>) {
+        let mut shared = self.lock();
+        let now = Instant::now();
+        if let Some(engine) = shared.engine.as_mut() {
+            for (id, bytes) in chunks {
+                engine.loaded(id, bytes, now);
+            }
+        }
+    }
+
+    /// Parts of the queue to be put away.
+    pub(super) fn take_outgoing(&self) -> Vec<(ChunkId, Arc<[u8]>)> {
+        let mut shared = self.lock();
+        shared
+            .engine
+            .as_mut()
+            .map(Engine::take_outgoing)
+            .unwrap_or_default()
+    }
+
+    /// Says whether parts of the queue were put away.
+    pub(super) fn put_away(&self, chunks: Vec<ChunkId>, stored: bool) {
+        if let Some(engine) = self.lock().engine.as_mut() {
+            engine.put_away(chunks, stored);
+        }
+    }
+
     /// Rests until `until`, or until the run is over.
     pub(super) fn rest(&self, until: Instant) {
         let mut shared = self.lock();
@@ -164,6 +195,10 @@ impl Pool {
                     shared.busy += 1;
                     turn.spawn = self.pass_baton(&mut shared, now);
                     turn.job = Some(job);
+                    return turn;
+                }
+                Poll::Load(chunks) => {
+                    turn.load = chunks;
                     return turn;
                 }
                 Poll::Done => {

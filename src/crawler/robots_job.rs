@@ -69,7 +69,9 @@ impl Run {
     fn sitemaps_of(&self, request: &Request, named: &[String]) -> Vec<Candidate> {
         if !self.sitemaps
             || !self
-                .seed_hosts
+                .plan
+                .seeds
+                .hosts()
                 .contains(&*uri::host_key(request.requested()))
         {
             return Vec::new();

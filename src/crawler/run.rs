@@ -1,7 +1,6 @@
 //! One run: threads are started as they are needed, the caller writes what
 //! they did, and everything is flushed before the run returns.
 
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -24,7 +23,8 @@ use crate::admission::{Admission, SkipReason};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::{Context, Preview, Services, panicked};
 use crate::handler::{self, Handler};
-use crate::ledger::{Anchor, Pages};
+use crate::frontier::{Candidate, ChunkId};
+use crate::ledger::{Anchor, Overflow, Pages};
 use crate::policy::Policy;
 use crate::request::{Method, Request, parse_url};
 
@@ -34,6 +34,9 @@ const STACK_BYTES: usize = 2 * 1024 * 1024;
 /// How many bytes of changes may be kept before workers wait for them to be
 /// written: a fast crawl goes on over a sync of a slow disk.
 const JOURNAL_LIMIT: usize = 8 * 1024 * 1024;
+/// Over how many bytes of queued requests the rest is put away: thousands of
+/// them stay in memory.
+const PUT_AWAY_OVER: usize = 1024 * 1024;
 /// How often what happened is written.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -53,8 +56,9 @@ pub(super) struct Run {
     pub(super) fetch_only: Box<dyn Handler>,
     pub(super) product_token: String,
     pub(super) sitemaps: bool,
-    pub(super) seed_hosts: HashSet<String>,
-    pub(super) seed_origins: HashSet<String>,
+    pub(super) plan: Arc<Plan>,
+    /// Where the part of the queue is that is not in memory.
+    pub(super) overflow: Option<Arc<Overflow>>,
     pub(super) events: Arc<Events>,
     /// Keeps what happens when, if anybody wants to know.
     pub(super) recorder: Option<Arc<Recorder>>,
@@ -79,19 +83,24 @@ impl Preview for Gate {
 
 /// Runs a plan, from what an earlier run left, and leaves the rest.
 pub(super) fn run(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     control: &Control,
     events: &Arc<Events>,
     left: &mut Option<Engine>,
 ) -> Result<Stats> {
     let now = Instant::now();
-    let seeds = seeds(plan)?;
-    let mut books = Books::open(plan, &seeds)?;
+    let sitemaps = sitemaps(plan)?;
+    let mut books = Books::open(plan, &sitemaps)?;
+    // Not before the state is locked.
+    let state_dir = plan.keep.state_dir.as_deref();
+    let overflow = state_dir.map(|dir| Arc::new(Overflow::new(dir)));
+    let overflow = overflow.as_ref();
     let mut engine = match (left.take(), &mut books) {
         (earlier, Some(books)) if plan.keep.state_dir.is_some() => {
             let mut engine = new_engine(plan);
             engine.begin_run(now);
-            books.restore(&mut engine, plan, &seeds, earlier.as_ref(), now)?;
+            let storage = overflow.map(Arc::as_ref);
+            books.restore(&mut engine, plan, storage, earlier.as_ref(), now)?;
             engine
         }
         (Some(mut earlier), _) if earlier.pending() > 0 => {
@@ -112,8 +121,18 @@ pub(super) fn run(
     let keeps_state = plan.keep.state_dir.is_some();
     let pages = books.as_ref().filter(|_| keeps_state).map(Books::pages);
     let pass = books.as_ref().map_or(1, |books| books.pass);
-    for seed in seeds {
+    let seeds = plan.seeds.iter().map(|seed| plan.admit.seed(seed));
+    for seed in seeds.chain(sitemaps) {
         let _ = engine.push(seed, now);
+        // There may be millions.
+        if engine.backlog() >= JOURNAL_LIMIT {
+            let changes = engine.take_changes();
+            if let Some(books) = &mut books {
+                let totals = engine.totals(now);
+                books.ledger.commit(&changes, Anchor::now(), totals)?;
+            }
+            put_away_of(&mut engine, overflow.map(Arc::as_ref));
+        }
     }
     let began_with = engine.pending();
     engine.note_beginning(began_with, pass);
@@ -136,8 +155,8 @@ pub(super) fn run(
         fetch_only: Box::new(handler::boxed(|cx: Context| cx.response().map(drop))),
         product_token: plan.product_token.clone(),
         sitemaps: plan.sitemaps == Sitemaps::Discover,
-        seed_hosts: plan.seed_hosts.clone(),
-        seed_origins: plan.seed_origins.clone(),
+        plan: Arc::clone(plan),
+        overflow: overflow.cloned(),
         events: Arc::clone(events),
         recorder: recorder.clone(),
         pages,
@@ -150,7 +169,7 @@ pub(super) fn run(
     pool.enter_first();
     run.spawn();
     let mut scribe = recorder.map(|recorder| Scribe::new(recorder, plan));
-    let failed = keep_books(&pool, &mut books, scribe.as_mut());
+    let failed = keep_books(&pool, &mut books, overflow, scribe.as_mut());
     let mut engine = pool.take_engine();
     let now = Instant::now();
     let stats = engine.end_run(now);
@@ -208,7 +227,9 @@ fn new_engine(plan: &Plan) -> Engine {
         } else {
             Keeping::Nothing
         },
+        put_away_over: plan.keep.state_dir.as_ref().map(|_| PUT_AWAY_OVER),
         seed: fastrand::u64(..),
+        ..EngineOptions::default()
     };
     Engine::new(Arc::clone(&plan.policy), options)
 }
@@ -297,6 +318,7 @@ impl<'a> Scribe<'a> {
 fn keep_books(
     pool: &Pool,
     books: &mut Option<Books>,
+    overflow: Option<&Arc<Overflow>>,
     mut scribe: Option<&mut Scribe<'_>>,
 ) -> Option<Error> {
     let mut failed = None;
@@ -316,38 +338,54 @@ fn keep_books(
         if batch.over {
             return failed;
         }
+        if let Some(overflow) = overflow {
+            let (chunks, stored) = put_away(overflow, pool.take_outgoing());
+            pool.put_away(chunks, stored);
+        }
         if let Some(scribe) = &mut scribe {
             scribe.look(&batch.stats);
         }
     }
 }
 
-/// What a run begins with.
-fn seeds(plan: &Plan) -> Result<Vec<crate::frontier::Candidate>> {
-    let mut seeds: Vec<_> = plan
-        .seeds
-        .iter()
-        .map(|seed| plan.admit.seed(seed.clone()))
-        .collect();
+/// Puts parts of an engine's queue away before its run begins.
+pub(super) fn put_away_of(engine: &mut Engine, overflow: Option<&Overflow>) {
+    if let Some(overflow) = overflow {
+        let (chunks, stored) = put_away(overflow, engine.take_outgoing());
+        engine.put_away(chunks, stored);
+    }
+}
+
+/// Puts parts of the queue away; says which they were, and whether that went
+/// well. If not, all is as it was but for the memory it takes.
+fn put_away(overflow: &Overflow, chunks: Vec<(ChunkId, Arc<[u8]>)>) -> (Vec<ChunkId>, bool) {
+    let written = overflow.write(&chunks);
+    if let Err(error) = &written {
+        warn!("{error}; it stays in memory");
+    }
+    let ids = chunks.into_iter().map(|(id, _)| id).collect();
+    (ids, written.is_ok())
+}
+
+/// The sitemaps that a run begins with.
+fn sitemaps(plan: &Plan) -> Result<Vec<Candidate>> {
+    let candidate = |url| plan.admit.sitemap(Request::new(Method::Get, url));
     match &plan.sitemaps {
-        Sitemaps::None => {}
-        Sitemaps::Urls(urls) => {
-            for url in urls {
-                let request = Request::new(Method::Get, parse_url(url)?);
-                seeds.push(plan.admit.sitemap(request));
-            }
-        }
+        Sitemaps::Urls(urls) => urls
+            .iter()
+            .map(|url| parse_url(url).map(candidate))
+            .collect(),
         // Without robots.txt there is only the usual place.
         Sitemaps::Discover if !plan.obey_robots => {
-            for seed in &plan.seeds {
-                let url = crate::uri::resolve(seed.url(), "/sitemap.xml")
-                    .ok_or_else(|| Error::invalid(format!("no sitemap for {}", seed.url())))?;
-                seeds.push(plan.admit.sitemap(Request::new(Method::Get, url)));
-            }
+            let usual = |seed| {
+                crate::uri::resolve(seed, "/sitemap.xml")
+                    .ok_or_else(|| Error::invalid(format!("no sitemap for {seed}")))
+            };
+            let seeds = plan.seeds.of_origins().iter();
+            seeds.map(|seed| usual(seed).map(candidate)).collect()
         }
-        Sitemaps::Discover => {}
+        Sitemaps::None | Sitemaps::Discover => Ok(Vec::new()),
     }
-    Ok(seeds)
 }
 
 impl Run {

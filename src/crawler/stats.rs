@@ -145,6 +145,8 @@ pub enum Waiting {
     Cap,
     /// The warm-up.
     WarmUp,
+    /// The next part of the queue, which is being read from the disk.
+    Queue,
     /// Requests in flight, since nothing is queued.
     NothingQueued,
     /// Requests in flight, since the run is stopping.
@@ -164,6 +166,7 @@ impl fmt::Display for Waiting {
             Waiting::RetryDelay(host) => write!(f, "retry on {host}"),
             Waiting::Cap => f.write_str("concurrency"),
             Waiting::WarmUp => f.write_str("warm-up"),
+            Waiting::Queue => f.write_str("the disk"),
             Waiting::NothingQueued => f.write_str("answers"),
             Waiting::Stopping => f.write_str("requests in flight"),
         }

@@ -16,7 +16,7 @@ use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
 use crate::error::{Error, ErrorKind};
 use crate::extract::Context;
 use crate::fetch::Response;
-use crate::frontier::Kind;
+use crate::frontier::{ChunkId, Kind};
 use crate::handler::{self, Ended};
 use crate::ledger::{BesideLine, End, PageMemory};
 use crate::outcome::Outcome;
@@ -80,8 +80,25 @@ impl Run {
                 memo.as_ref(),
                 turn.journal_full,
             );
+            if !turn.load.is_empty() {
+                self.load(turn.load);
+                continue;
+            }
             let Some(job) = turn.job.take() else { return };
             last = Some(self.perform(*job));
+        }
+    }
+
+    /// Reads parts of the queue that were put away. Without them URLs would be
+    /// forgotten, so that an error ends the run; the state has them all.
+    fn load(&self, chunks: Vec<ChunkId>) {
+        let Some(overflow) = &self.overflow else {
+            return;
+        };
+        let read = |id| overflow.read(id).map(|bytes| (id, bytes));
+        match chunks.into_iter().map(read).collect() {
+            Ok(chunks) => self.pool.loaded(chunks),
+            Err(error) => self.pool.fail(error),
         }
     }
 
@@ -245,8 +262,8 @@ impl Run {
     /// that no seed lies on.
     fn may_have_host_headers(&self, url: &Url) -> bool {
         let usual_port = url.port().is_none();
-        let safe = url.scheme() == "https" || !self.seed_hosts.contains(&*uri::host_key(url));
-        usual_port && safe || self.seed_origins.contains(&uri::origin(url))
+        let safe = url.scheme() == "https" || !self.plan.seeds.hosts().contains(&*uri::host_key(url));
+        usual_port && safe || self.plan.seeds.origins().contains(&uri::origin(url))
     }
 
     fn page(&self, request: Request, job: &Job) -> (Request, Answer) {

@@ -4,10 +4,13 @@
 mod candidate;
 mod delayed;
 mod entry;
+mod lane_queue;
 mod order;
+mod packed;
 mod schedule;
 mod scope;
 mod seen;
+mod shelf;
 mod traps;
 
 pub use candidate::Candidate;
@@ -17,4 +20,5 @@ pub use order::{MemoryFrontier, Order};
 pub use schedule::{Lane, LaneId, OriginId, Readiness, Schedule, TagId};
 pub use scope::{Scope, ScopeBuilder};
 pub use seen::Seen;
+pub use shelf::{CHUNK_BYTES, ChunkId};
 pub use traps::{TrapLimits, Variants};

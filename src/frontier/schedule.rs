@@ -3,11 +3,14 @@
 //! choosing costs the logarithm of how many there are, never a scan.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::entry::Entry;
-use super::order::{Order, Slot};
+use super::lane_queue::{Head, LaneQueue};
+use super::order::Order;
+use super::shelf::{ChunkId, Shelf};
 
 /// The number of a lane.
 pub type LaneId = u32;
@@ -34,8 +37,10 @@ pub struct Lane {
     pub tag: TagId,
     /// Whether its requests need no robots.txt: they ask for one.
     pub exempt: bool,
-    queue: BinaryHeap<Slot>,
+    queue: LaneQueue,
     place: LanePlace,
+    /// Whether it is only aside since what comes next of it is away.
+    away: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +49,8 @@ enum LanePlace {
     Host(Rank),
     /// Held back until an instant.
     Held(Instant),
-    /// Waiting for the robots.txt of its origin, or for its host's next run.
+    /// Waiting for the robots.txt of its origin, for its host's next run, or
+    /// for what comes next of it.
     Aside,
 }
 
@@ -93,13 +99,17 @@ pub struct Schedule {
     /// How many hosts have something to give and as much in flight as allowed.
     busy: usize,
     held: BTreeSet<(Instant, LaneId)>,
+    shelf: Shelf,
     turn: u64,
 }
 
 impl Schedule {
-    /// An empty schedule.
+    /// An empty schedule. What is queued is packed in chunks of `chunk` bytes, at
+    /// most [`CHUNK_BYTES`](super::CHUNK_BYTES); when more than `budget` bytes of
+    /// it are in memory, the rest is given out to be put away
+    /// ([`take_outgoing`](Self::take_outgoing)).
     #[must_use]
-    pub fn new(order: Order) -> Self {
+    pub fn new(order: Order, chunk: usize, budget: Option<usize>) -> Self {
         Schedule {
             order,
             lanes: Vec::new(),
@@ -110,6 +120,7 @@ impl Schedule {
             waiting: BTreeSet::new(),
             busy: 0,
             held: BTreeSet::new(),
+            shelf: Shelf::new(chunk, budget),
             turn: 0,
         }
     }
@@ -125,28 +136,32 @@ impl Schedule {
         exempt: bool,
         entry: Entry,
     ) -> bool {
-        let slot = Slot::new(entry, self.order);
         if let Some(&id) = self.by_key.get(&(origin, tag, exempt)) {
-            let lane = self.lane_mut(id);
-            let before = lane.queue.peek().map(|slot| slot.entry.priority);
-            lane.queue.push(slot);
-            let after = lane.queue.peek().map(|slot| slot.entry.priority);
-            if before != after
+            let lane = self.lanes[id as usize]
+                .as_mut()
+                .expect("a lane that is referred to holds something");
+            let before = lane.queue.head(self.order).priority();
+            lane.queue.push(entry, self.order, &mut self.shelf);
+            if before != lane.queue.head(self.order).priority()
                 && let LanePlace::Host(rank) = lane.place
             {
                 self.unlist(id, rank);
                 self.list(id);
                 return true;
             }
-            return false;
+            // It may have to give now what goes before all that is away.
+            return self.come_back(id);
         }
+        let mut queue = LaneQueue::default();
+        queue.push(entry, self.order, &mut self.shelf);
         let lane = Lane {
             origin,
             host,
             tag,
             exempt,
-            queue: vec![slot].into(),
+            queue,
             place: LanePlace::Aside,
+            away: false,
         };
         let id = if let Some(id) = self.free.pop() {
             self.lanes[id as usize] = Some(lane);
@@ -184,26 +199,25 @@ impl Schedule {
             .expect("a lane that is referred to holds something")
     }
 
-    /// The entry that a lane gives out next.
+    /// The entry that a lane of a host that is ready gives out next.
     #[must_use]
     pub fn peek(&self, id: LaneId) -> &Entry {
-        &self
-            .lane(id)
-            .queue
-            .peek()
-            .expect("a lane without entries is dropped")
-            .entry
+        match self.lane(id).queue.head(self.order) {
+            Head::Entry(entry) => entry,
+            _ => unreachable!("a lane with nothing at hand stands aside"),
+        }
     }
 
     /// Takes the next entry out of a lane, which moves behind its host's other
     /// lanes, or is dropped when that was its last.
     pub fn pop(&mut self, id: LaneId) -> Entry {
-        let lane = self.lane_mut(id);
+        let lane = self.lanes[id as usize]
+            .as_mut()
+            .expect("a lane that is referred to holds something");
         let entry = lane
             .queue
-            .pop()
-            .expect("a lane without entries is dropped")
-            .entry;
+            .pop(self.order, id, &mut self.shelf)
+            .expect("a lane with nothing at hand stands aside");
         let emptied = lane.queue.is_empty();
         if let LanePlace::Host(rank) = lane.place {
             self.unlist(id, rank);
@@ -337,7 +351,9 @@ impl Schedule {
     /// Takes a lane away from its host until it is [`put back`](Self::put_back).
     /// The host is to be placed anew.
     pub fn set_aside(&mut self, id: LaneId) {
-        match std::mem::replace(&mut self.lane_mut(id).place, LanePlace::Aside) {
+        let lane = self.lane_mut(id);
+        lane.away = false;
+        match std::mem::replace(&mut lane.place, LanePlace::Aside) {
             LanePlace::Host(rank) => self.unlist(id, rank),
             LanePlace::Held(until) => {
                 self.held.remove(&(until, id));
@@ -364,8 +380,9 @@ impl Schedule {
         Some(self.lane(id).host)
     }
 
-    /// Takes out every entry with a tag, and says which hosts are to be placed
-    /// anew. A scan: giving up a tag is rare.
+    /// Takes out every entry with a tag that is in memory, and says which hosts
+    /// are to be placed anew. What is away is asked for, and its lanes stand
+    /// back. A scan: giving up a tag is rare.
     pub fn drain_tag(&mut self, tag: TagId) -> Vec<(OriginId, HostId, Entry)> {
         let of_tag: Vec<LaneId> = self
             .by_key
@@ -375,50 +392,128 @@ impl Schedule {
             .collect();
         let mut drained = Vec::new();
         for id in of_tag {
-            self.set_aside(id);
-            let lane = self.lane_mut(id);
-            let (origin, host) = (lane.origin, lane.host);
-            let queue = std::mem::take(&mut lane.queue);
-            drained.extend(
-                queue
-                    .into_sorted_vec()
-                    .into_iter()
-                    .rev()
-                    .map(|s| (origin, host, s.entry)),
-            );
-            self.drop_lane(id);
+            self.drain(id, &mut drained);
         }
         drained.sort_by_key(|(_, _, entry)| entry.age);
         drained
     }
 
-    /// Changes everything that is queued; what decides the order must stay as
-    /// it is.
-    pub fn update(&mut self, mut change: impl FnMut(&mut Entry)) {
-        for lane in self.lanes.iter_mut().flatten() {
-            let mut slots = std::mem::take(&mut lane.queue).into_vec();
-            for slot in &mut slots {
-                change(&mut slot.entry);
-            }
-            lane.queue = slots.into();
+    /// Takes out every entry of a lane that is in memory.
+    pub fn drain(&mut self, id: LaneId, drained: &mut Vec<(OriginId, HostId, Entry)>) {
+        self.set_aside(id);
+        let lane = self.lanes[id as usize]
+            .as_mut()
+            .expect("a lane that is referred to holds something");
+        let entries = lane.queue.drain(id, &mut self.shelf);
+        drained.extend(
+            entries
+                .into_iter()
+                .map(|entry| (lane.origin, lane.host, entry)),
+        );
+        if lane.queue.is_empty() {
+            self.drop_lane(id);
+        } else {
+            lane.away = true;
         }
     }
 
-    /// Everything that is queued, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Lane, &Entry)> {
-        self.lanes
-            .iter()
-            .flatten()
-            .flat_map(|lane| lane.queue.iter().map(move |slot| (lane, &slot.entry)))
+    /// Chunks of what is queued that are to be put away, and may be asked for
+    /// again: each is to be [`stored`](Self::stored), or [`kept`](Self::keep).
+    pub fn take_outgoing(&mut self) -> Vec<(ChunkId, Arc<[u8]>)> {
+        self.shelf.take_outgoing()
     }
 
-    /// Puts a lane among those of its host that could go, behind the others.
+    /// Says that a chunk was put away, and can be had again.
+    pub fn stored(&mut self, id: ChunkId) {
+        self.shelf.stored(id);
+    }
+
+    /// Says that a chunk could not be put away; no more will be given out.
+    pub fn keep(&mut self, id: ChunkId) {
+        self.shelf.keep(id);
+    }
+
+    /// Whether chunks that are away are needed, and nobody was told of them.
+    #[must_use]
+    pub fn is_wanting(&self) -> bool {
+        self.shelf.is_wanting()
+    }
+
+    /// Whether chunks that are away are needed.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.shelf.is_waiting()
+    }
+
+    /// The chunks that are needed since this was last asked.
+    pub fn take_wanted(&mut self) -> Vec<ChunkId> {
+        self.shelf.take_wanted()
+    }
+
+    /// Takes in a chunk that was needed, and says which lane did. Its host is to
+    /// be placed anew.
+    pub fn loaded(&mut self, id: ChunkId, bytes: Arc<[u8]>) -> Option<LaneId> {
+        let lane = self.shelf.loaded(id, bytes)?;
+        if self.has_lane(lane) {
+            self.come_back(lane);
+        }
+        Some(lane)
+    }
+
+    /// Puts a lane back that was only aside for what comes next of it, if that
+    /// has come. Says whether it did.
+    fn come_back(&mut self, id: LaneId) -> bool {
+        let lane = self.lane(id);
+        if !lane.away {
+            return false;
+        }
+        self.list(id);
+        !self.lane(id).away
+    }
+
+    /// Changes what was tried before; what decides the order must stay as it
+    /// is.
+    pub fn update_tried(&mut self, mut change: impl FnMut(&mut Entry)) {
+        for lane in self.lanes.iter_mut().flatten() {
+            lane.queue.update_loose(&mut change);
+        }
+    }
+
+    /// The lanes there are.
+    pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().flatten()
+    }
+
+    /// Calls with everything that is queued, in no order. `read` gives what was
+    /// put away.
+    pub fn each(
+        &self,
+        read: impl Fn(ChunkId) -> Option<Arc<[u8]>>,
+        mut look: impl FnMut(&Lane, &Entry),
+    ) {
+        let chunk = |id| self.shelf.peek(id).cloned().or_else(|| read(id));
+        for lane in self.lanes() {
+            lane.queue.each(&chunk, |entry| look(lane, entry));
+        }
+    }
+
+    /// Puts a lane among those of its host that could go, behind the others;
+    /// or aside, as long as what comes next of it is away.
     fn list(&mut self, id: LaneId) {
+        let lane = self.lanes[id as usize]
+            .as_mut()
+            .expect("a lane that is referred to holds something");
+        if lane.queue.head(self.order).is_away() {
+            lane.queue.refill(self.order, id, &mut self.shelf);
+        }
+        let head = lane.queue.head(self.order);
+        lane.away = head.is_away();
+        if lane.away {
+            lane.place = LanePlace::Aside;
+            return;
+        }
         self.turn += 1;
-        let turn = self.turn;
-        let lane = self.lane_mut(id);
-        let priority = lane.queue.peek().map_or(0, |slot| slot.entry.priority);
-        let rank = (Reverse(priority), turn);
+        let rank = (Reverse(head.priority().unwrap_or(0)), self.turn);
         lane.place = LanePlace::Host(rank);
         let host = lane.host as usize;
         self.hosts[host].lanes.insert((rank, id));
@@ -434,6 +529,7 @@ impl Schedule {
             if let LanePlace::Held(until) = lane.place {
                 self.held.remove(&(until, id));
             }
+            debug_assert!(lane.queue.is_empty());
             self.by_key.remove(&(lane.origin, lane.tag, lane.exempt));
             self.free.push(id);
         }

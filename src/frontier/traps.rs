@@ -2,11 +2,10 @@
 //! counted and named by its reason; ordinary pages are not caught.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use url::{Position, Url};
 
-use super::seen::Identity;
 use crate::admission::SkipReason;
 
 /// The limits beyond which a URL is taken for a trap.
@@ -151,6 +150,26 @@ impl TrapLimits {
 /// From how many queries on a path is worth naming: a list with its pages and
 /// filters seldom has so many, what has no end soon does.
 const WORTH_NAMING: u32 = 50;
+
+/// Takes a key for its own hash: it is one already.
+#[derive(Debug, Default, Clone)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
 
 /// How many queries each path was admitted with.
 #[derive(Debug, Default)]

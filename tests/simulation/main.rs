@@ -54,6 +54,8 @@ fn crawl(plan: &Rc<Plan>) -> Sum {
         seeds_widen_scope: plan.scope == ScopePlan::OfSeeds,
         journal: canter::crawler::Keeping::Everything,
         seed: plan.seed,
+        put_away_over: plan.put_away_over,
+        chunk_bytes: plan.chunk_bytes,
         ..EngineOptions::default()
     };
     let web = Web::new(Rc::clone(plan));

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use canter::frontier::Order;
+use canter::frontier::{CHUNK_BYTES, Order};
 use canter::{HostRule, Policy, RetryAfterScope, RetryPolicy};
 use fastrand::Rng;
 
@@ -117,6 +117,10 @@ pub(crate) struct Plan {
     pub(crate) stop_at: Option<Duration>,
     /// How often the crawl is run.
     pub(crate) runs: u32,
+    /// Over how many bytes the queue is put away in part.
+    pub(crate) put_away_over: Option<usize>,
+    /// Bytes of the queue that are packed together.
+    pub(crate) chunk_bytes: usize,
 }
 
 /// How large a crawl is.
@@ -175,13 +179,16 @@ impl fmt::Debug for Plan {
             links,
             stop_at,
             runs,
+            put_away_over,
+            chunk_bytes,
             ..
         } = self;
         writeln!(f, "  {:?}", self.policy)?;
         write!(
             f,
             "  order {order:?}, obey_robots {obey_robots}, scope {scope:?}, max_depth {max_depth:?}, \
-             tags {tags}, links {links}, stop_at {stop_at:?}, runs {runs}"
+             tags {tags}, links {links}, stop_at {stop_at:?}, runs {runs}, \
+             put_away_over {put_away_over:?}, chunk_bytes {chunk_bytes}"
         )
     }
 }
@@ -191,6 +198,7 @@ impl Plan {
     pub(crate) fn new(seed: u64, size: Size) -> Plan {
         let mut rng = Rng::with_seed(seed);
         let rng = &mut rng;
+        let disk = &mut Rng::with_seed(!seed);
         let hosts = match size {
             Size::Small => rng.usize(1..=6),
             Size::Middle => rng.usize(6..=60),
@@ -229,6 +237,8 @@ impl Plan {
             },
             stop_at: (size != Size::Large && one_in(rng, 12)).then(|| tenths(rng, 120)),
             runs: if one_in(rng, 4) { 3 } else { 1 },
+            put_away_over: disk.bool().then(|| pick(disk, &[0, 0, 500])),
+            chunk_bytes: pick(disk, &[60, 120, 400, CHUNK_BYTES]),
             hosts,
         }
     }

@@ -142,6 +142,8 @@ impl Wait {
             Some(Waiting::RetryDelay(_)) => Wait::Retry,
             Some(Waiting::Cap) => Wait::Cap,
             Some(Waiting::WarmUp) => Wait::WarmUp,
+            // It is over before anybody could see it.
+            Some(Waiting::Queue) => Wait::Busy,
             Some(Waiting::NothingQueued) => Wait::Answers,
             Some(Waiting::Stopping) => Wait::Stopping,
         }

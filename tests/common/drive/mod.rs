@@ -12,6 +12,7 @@
 
 mod admit;
 mod answer;
+mod disk;
 mod trace;
 
 use std::cmp::Reverse;
@@ -68,6 +69,7 @@ pub(crate) struct Driver<W = Site, S = Trace> {
     rests: BinaryHeap<Reverse<Instant>>,
     free: usize,
     rng: fastrand::Rng,
+    pub(crate) disk: disk::Disk,
     stop_at: Option<Instant>,
     events: u64,
     /// A crawl with more events than this never ends.
@@ -117,6 +119,7 @@ impl<W: World, S: Watch> Driver<W, S> {
             rests: BinaryHeap::new(),
             free: policy.concurrency,
             rng: fastrand::Rng::with_seed(seed),
+            disk: disk::Disk::new(seed),
             stop_at: None,
             events: 0,
             max_events: MAX_EVENTS,
@@ -230,11 +233,13 @@ impl<W: World, S: Watch> Driver<W, S> {
             assert_eq!(self.engine.finish(report, self.now), None);
         }
         assert_eq!(self.engine.stats(self.now), before);
+        self.disk.read(&mut self.engine, self.now);
         self.rests.clear();
         let stats = self.engine.end_run(self.now);
         self.show_changes();
         assert!(stats.adds_up(), "«conservation» {stats:?}");
-        self.watch.over(self.now, &stats, &self.engine);
+        let queue = self.engine.queue(|id| self.disk.stored(id));
+        self.watch.over(self.now, &stats, &queue);
         stats
     }
 
@@ -256,6 +261,9 @@ impl<W: World, S: Watch> Driver<W, S> {
             self.show_changes();
             match poll {
                 Poll::Start(job) => self.start(&job),
+                Poll::Load(chunks) => self.disk.want(chunks, &mut self.engine, self.now),
+                // A worker that reads comes back before time goes on.
+                _ if self.disk.read(&mut self.engine, self.now) => {}
                 Poll::Done => return Asked::Over,
                 Poll::Wait(at, _) => {
                     assert!(
@@ -282,7 +290,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     fn check_outlook(&self, outlook: Outlook, poll: &Poll) {
         let in_time = match (poll, outlook) {
             (_, Outlook::Now) | (Poll::Idle(_) | Poll::Done, _) => true,
-            (Poll::Start(_), _) => false,
+            (Poll::Start(_) | Poll::Load(_), _) => false,
             // Whoever waits for these ends looks at the alarm.
             (Poll::Wait(at, _), _) if self.engine.alarm() == Some(*at) => true,
             (Poll::Wait(at, _), Outlook::At(seen)) => seen <= *at,
@@ -316,6 +324,7 @@ impl<W: World, S: Watch> Driver<W, S> {
     fn step(&mut self, wake: Option<Instant>) {
         let end = self.ends.peek().map(|Reverse((at, _))| *at);
         let rest = self.rests.peek().map(|Reverse(at)| *at);
+        self.disk.write(&mut self.engine);
         let stop = self.stop_at.filter(|_| !self.engine.is_stopping());
         let next = [stop, end, rest, wake].into_iter().flatten().min();
         let next = next.expect("something is in flight, or a wait has an end");

@@ -22,7 +22,7 @@ pub(crate) trait Watch {
     fn changed(&mut self, _at: Instant, _change: &Change) {}
     /// The stop handle was used.
     fn stopped(&mut self, _at: Instant) {}
-    fn over(&mut self, _at: Instant, _stats: &Stats, _engine: &Engine) {}
+    fn over(&mut self, _at: Instant, _stats: &Stats, _queue: &[Request]) {}
 }
 
 /// A job that has ended, and what came of it.

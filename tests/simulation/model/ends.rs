@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use canter::crawler::{Bound, Ending, Engine, RunEnd};
+use canter::Request;
+use canter::crawler::{Bound, Ending, RunEnd};
 use canter::ledger::End;
 use canter::{ErrorKind, RetryAfterScope, SkipReason, Stats, Tag, uri};
 
@@ -347,7 +348,7 @@ impl Model {
         }
     }
 
-    pub(super) fn end_run(&mut self, at: Instant, stats: &Stats, engine: &Engine) {
+    pub(super) fn end_run(&mut self, at: Instant, stats: &Stats, queue: &[Request]) {
         self.heed_bounds(at);
         self.promote(at);
         if let Some((since, why)) = self.stopped {
@@ -364,8 +365,8 @@ impl Model {
             }
         }
         self.counts.compare(stats, 0);
-        let queued: BTreeSet<String> = engine
-            .queue()
+        let queued: BTreeSet<String> = queue
+            .iter()
             .map(|request| request.url().to_string())
             .collect();
         let is_queued = |state| matches!(state, State::Queued | State::Delayed(_));

@@ -245,7 +245,7 @@ impl Watch for Model {
         self.stop(at, Stop::Asked);
     }
 
-    fn over(&mut self, at: Instant, stats: &Stats, engine: &Engine) {
-        self.end_run(at, stats, engine);
+    fn over(&mut self, at: Instant, stats: &Stats, queue: &[Request]) {
+        self.end_run(at, stats, queue);
     }
 }
