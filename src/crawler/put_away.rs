@@ -27,7 +27,13 @@ impl Engine {
         }
     }
 
-    /// Takes a chunk back that [`poll`](Self::poll) has asked for, byte for byte
+    /// The chunks that are needed since this was last asked.
+    /// [`poll`](Self::poll) names them as well.
+    pub fn take_wanted(&mut self) -> Vec<ChunkId> {
+        self.schedule.take_wanted()
+    }
+
+    /// Takes a chunk back that was asked for, byte for byte
     /// as it was given out.
     pub fn loaded(&mut self, chunk: ChunkId, bytes: Arc<[u8]>, now: Instant) {
         let Some(lane) = self.schedule.loaded(chunk, bytes) else {

@@ -289,8 +289,9 @@ impl<W: World, S: Watch> Driver<W, S> {
     /// poll finds.
     fn check_outlook(&self, outlook: Outlook, poll: &Poll) {
         let in_time = match (poll, outlook) {
-            (_, Outlook::Now) | (Poll::Idle(_) | Poll::Done, _) => true,
-            (Poll::Start(_) | Poll::Load(_), _) => false,
+            // Reading ahead may come before its time.
+            (_, Outlook::Now) | (Poll::Idle(_) | Poll::Done | Poll::Load(_), _) => true,
+            (Poll::Start(_), _) => false,
             // Whoever waits for these ends looks at the alarm.
             (Poll::Wait(at, _), _) if self.engine.alarm() == Some(*at) => true,
             (Poll::Wait(at, _), Outlook::At(seen)) => seen <= *at,
@@ -351,6 +352,13 @@ impl<W: World, S: Watch> Driver<W, S> {
     fn end(&mut self, id: JobId, flight: &Flight) {
         let (report, found) = self.report(id, flight);
         let ending = self.engine.finish(report, self.now);
+        if matches!(flight.answer.handled, Handled::Abort(_)) {
+            // What is away of a tag that was given up is skipped once it is
+            // back: those who look on are told of it all at once.
+            let wanted = self.engine.take_wanted();
+            self.disk.want(wanted, &mut self.engine, self.now);
+            self.disk.read(&mut self.engine, self.now);
+        }
         let ended = Ended {
             id,
             request: &flight.request,

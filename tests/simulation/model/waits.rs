@@ -68,11 +68,16 @@ impl Model {
             group.pages + group.private_pages,
             group.maps + group.private_maps,
         );
+        // Behind pages of a host that has had enough, sitemaps need not go, nor is
+        // its robots.txt asked for.
+        let goes = |pages, maps| pages > 0 && !full || pages == 0 && maps > 0;
         if self.plan.obey_robots {
             match &self.origins[origin].robots {
-                Robots::Unknown => return true,
+                Robots::Unknown => return goes(pages, maps),
                 Robots::Asked(_) | Robots::GivenUp => return false,
-                Robots::Known { until, used, .. } if at >= *until && *used => return true,
+                Robots::Known { until, used, .. } if at >= *until && *used => {
+                    return goes(pages, maps);
+                }
                 Robots::Known { rules, .. } => {
                     let allowed = |private| u32::from(!rules.forbid(private));
                     pages = group.pages * allowed(false) + group.private_pages * allowed(true);
@@ -80,8 +85,7 @@ impl Model {
                 }
             }
         }
-        // Behind pages of a host that has had enough, sitemaps need not go.
-        pages > 0 && !full || pages == 0 && maps > 0
+        goes(pages, maps)
     }
 
     /// When something in its delay could start.
