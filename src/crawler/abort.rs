@@ -22,12 +22,7 @@ impl Engine {
     }
 
     /// Ends queued URLs whose tag was given up as skipped.
-    pub(super) fn skip_aborted(
-        &mut self,
-        tag: u32,
-        gone: Vec<(u32, u32, Entry)>,
-        now: Instant,
-    ) {
+    pub(super) fn skip_aborted(&mut self, tag: u32, gone: Vec<(u32, u32, Entry)>, now: Instant) {
         let gone: Vec<Homeless> = gone
             .into_iter()
             .map(|(origin, host, entry)| Homeless {

@@ -141,9 +141,9 @@ impl Books {
             if judge && link && seeds.binary_search(&queued.fingerprint).is_ok() {
                 return;
             }
-            let candidate = plan
-                .admit
-                .restored(queued.request.with_attempt(1), queued.purpose, queued.seed);
+            let candidate =
+                plan.admit
+                    .restored(queued.request.with_attempt(1), queued.purpose, queued.seed);
             if judge {
                 let _ = engine.push(candidate, now);
             } else {

@@ -99,11 +99,7 @@ impl Engine {
     #[must_use]
     pub fn new(policy: Arc<Policy>, options: EngineOptions) -> Self {
         Engine {
-            schedule: Schedule::new(
-                options.order,
-                options.chunk_bytes,
-                options.put_away_over,
-            ),
+            schedule: Schedule::new(options.order, options.chunk_bytes, options.put_away_over),
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),

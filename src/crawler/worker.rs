@@ -262,7 +262,8 @@ impl Run {
     /// that no seed lies on.
     fn may_have_host_headers(&self, url: &Url) -> bool {
         let usual_port = url.port().is_none();
-        let safe = url.scheme() == "https" || !self.plan.seeds.hosts().contains(&*uri::host_key(url));
+        let safe =
+            url.scheme() == "https" || !self.plan.seeds.hosts().contains(&*uri::host_key(url));
         usual_port && safe || self.plan.seeds.origins().contains(&uri::origin(url))
     }
 

@@ -275,6 +275,7 @@ impl Stretch {
             return;
         }
         let tail = self.tail.get_or_insert_default();
+        let needed_next = tail.chunks.len().saturating_sub(1);
         let mut age = 0;
         for entry in self.hot.drain(..NEWEST) {
             if !tail.open.push(&entry, shelf.chunk_bytes()) {
@@ -284,7 +285,8 @@ impl Stretch {
             age = entry.age;
         }
         tail.close(age, shelf);
-        if let [.., spare, _] = tail.chunks.make_contiguous() {
+        let needed_now = tail.chunks.len() - 1;
+        for spare in tail.chunks.range(needed_next..needed_now) {
             shelf.spare(spare.id);
         }
     }
@@ -342,13 +344,14 @@ impl Stretch {
         all.extend(self.hot.drain(..));
         let Some(tail) = &mut self.tail else { return };
         all.extend(tail.reading.take().into_iter().flatten().map(ours));
-        tail.chunks.retain(|chunk| match shelf.take(chunk.id, lane) {
-            Some(bytes) => {
-                all.extend(Unpacker::new(bytes).map(ours));
-                false
-            }
-            None => true,
-        });
+        tail.chunks
+            .retain(|chunk| match shelf.take(chunk.id, lane) {
+                Some(bytes) => {
+                    all.extend(Unpacker::new(bytes).map(ours));
+                    false
+                }
+                None => true,
+            });
         if !tail.open.is_empty() {
             all.extend(Unpacker::new(tail.take_open()).map(ours));
         }
@@ -357,20 +360,13 @@ impl Stretch {
         }
     }
 
-    fn each(
-        &self,
-        read: impl Fn(ChunkId) -> Option<Arc<[u8]>>,
-        look: &mut impl FnMut(&Entry),
-    ) {
+    fn each(&self, read: impl Fn(ChunkId) -> Option<Arc<[u8]>>, look: &mut impl FnMut(&Entry)) {
         self.hot.iter().for_each(&mut *look);
         let Some(tail) = &self.tail else { return };
         let chunks = tail.chunks.iter().filter_map(|chunk| read(chunk.id));
         let packed = tail.reading.iter().cloned();
         let open = (!tail.open.is_empty()).then(|| Unpacker::new(tail.open.copy()));
-        for unpacker in packed
-            .chain(chunks.map(Unpacker::new))
-            .chain(open)
-        {
+        for unpacker in packed.chain(chunks.map(Unpacker::new)).chain(open) {
             for entry in unpacker {
                 look(&Entry {
                     priority: self.priority,
@@ -417,3 +413,6 @@ impl Tail {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 mod candidate;
 mod delayed;
 mod entry;
+mod host_line;
 mod lane_queue;
 mod order;
 mod packed;
@@ -16,8 +17,9 @@ mod traps;
 pub use candidate::Candidate;
 pub use delayed::Delayed;
 pub use entry::{Entry, Extra, Kind};
+pub use host_line::Readiness;
 pub use order::{MemoryFrontier, Order};
-pub use schedule::{Lane, LaneId, OriginId, Readiness, Schedule, TagId};
+pub use schedule::{Lane, LaneId, OriginId, Schedule, TagId};
 pub use scope::{Scope, ScopeBuilder};
 pub use seen::Seen;
 pub use shelf::{CHUNK_BYTES, ChunkId};

@@ -280,7 +280,10 @@ mod tests {
         let plain = Request::get("http://a.test/x").expect("a URL");
         let entry = |request: &Request, kind| Entry::new(request, 1, kind, false, 0);
         assert!(Packer::takes(&entry(&plain, Kind::Page), LIMIT));
-        assert!(!Packer::takes(&entry(&plain, Kind::Robots { of: 0 }), LIMIT));
+        assert!(!Packer::takes(
+            &entry(&plain, Kind::Robots { of: 0 }),
+            LIMIT
+        ));
         assert!(!Packer::takes(&entry(&plain, Kind::Page), 40));
         let post = Request::post("http://a.test/x", "b").expect("a URL");
         assert!(!Packer::takes(&entry(&post, Kind::Page), LIMIT));

@@ -1,6 +1,6 @@
 //! [`Schedule`]: which request goes next. Lanes of requests hang on hosts, and
-//! hosts stand in line. Keeps: a lane and a host are in at most one place, and
-//! choosing costs the logarithm of how many there are, never a scan.
+//! hosts stand in [line](super::host_line). Keeps: a lane is in at most one
+//! place, and choosing costs the logarithm of how many there are, never a scan.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::entry::Entry;
+use super::host_line::{HostId, HostLine, Rank, Readiness};
 use super::lane_queue::{Head, LaneQueue};
 use super::order::Order;
 use super::shelf::{ChunkId, Shelf};
@@ -18,13 +19,6 @@ pub type LaneId = u32;
 pub type OriginId = u32;
 /// The number of a tag.
 pub type TagId = u32;
-/// The number of a host, as politeness counts them.
-type HostId = u32;
-
-/// What the lanes of a host, and the hosts, are ordered by: higher priority
-/// first, then whose turn came first.
-type Rank = (Reverse<i32>, u64);
-
 /// The requests of one origin with one tag. Lanes that need no robots.txt
 /// stand apart from those that do.
 #[derive(Debug)]
@@ -54,38 +48,6 @@ enum LanePlace {
     Aside,
 }
 
-#[derive(Debug, Default)]
-struct HostQueue {
-    lanes: BTreeSet<(Rank, LaneId)>,
-    place: HostPlace,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum HostPlace {
-    /// Nothing to give, or nothing may start until something ends.
-    #[default]
-    Off,
-    /// Has as many in flight as allowed.
-    Busy,
-    /// Could start one now.
-    Ready(Rank),
-    /// Could start one at an instant.
-    Waiting(Instant),
-}
-
-/// When a host could start its next request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readiness {
-    /// Now.
-    Now,
-    /// At this instant.
-    At(Instant),
-    /// When one of its requests in flight has ended.
-    Busy,
-    /// Not until it is placed anew.
-    Later,
-}
-
 /// Lanes and hosts in line.
 #[derive(Debug)]
 pub struct Schedule {
@@ -93,11 +55,7 @@ pub struct Schedule {
     lanes: Vec<Option<Lane>>,
     free: Vec<LaneId>,
     by_key: HashMap<(OriginId, TagId, bool), LaneId>,
-    hosts: Vec<HostQueue>,
-    ready: BTreeSet<(Rank, HostId)>,
-    waiting: BTreeSet<(Instant, HostId)>,
-    /// How many hosts have something to give and as much in flight as allowed.
-    busy: usize,
+    hosts: HostLine,
     held: BTreeSet<(Instant, LaneId)>,
     shelf: Shelf,
     turn: u64,
@@ -115,10 +73,7 @@ impl Schedule {
             lanes: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::new(),
-            hosts: Vec::new(),
-            ready: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            busy: 0,
+            hosts: HostLine::new(order),
             held: BTreeSet::new(),
             shelf: Shelf::new(chunk, budget),
             turn: 0,
@@ -171,10 +126,6 @@ impl Schedule {
             (self.lanes.len() - 1) as LaneId
         };
         self.by_key.insert((origin, tag, exempt), id);
-        if self.hosts.len() <= host as usize {
-            self.hosts
-                .resize_with(host as usize + 1, HostQueue::default);
-        }
         self.list(id);
         true
     }
@@ -234,90 +185,37 @@ impl Schedule {
     /// Says when a host could start its next request, and puts it in line
     /// accordingly: behind the others, unless it stood in line already.
     pub fn place(&mut self, host: HostId, readiness: Readiness) {
-        let Some(queue) = self.hosts.get_mut(host as usize) else {
-            return;
-        };
-        let wanted = match (queue.lanes.first(), readiness) {
-            (None, _) | (_, Readiness::Later) => HostPlace::Off,
-            (Some(_), Readiness::Busy) => HostPlace::Busy,
-            (Some(_), Readiness::At(at)) => HostPlace::Waiting(at),
-            (Some(((priority, _), _)), Readiness::Now) => {
-                let priority = if self.order == Order::BestFirst {
-                    *priority
-                } else {
-                    Reverse(0)
-                };
-                if let HostPlace::Ready((_, turn)) = queue.place {
-                    HostPlace::Ready((priority, turn))
-                } else {
-                    self.turn += 1;
-                    HostPlace::Ready((priority, self.turn))
-                }
-            }
-        };
-        if queue.place == wanted {
-            return;
-        }
-        match std::mem::replace(&mut queue.place, wanted) {
-            HostPlace::Off => {}
-            HostPlace::Busy => self.busy -= 1,
-            HostPlace::Ready(rank) => {
-                self.ready.remove(&(rank, host));
-            }
-            HostPlace::Waiting(at) => {
-                self.waiting.remove(&(at, host));
-            }
-        }
-        match wanted {
-            HostPlace::Off => {}
-            HostPlace::Busy => self.busy += 1,
-            HostPlace::Ready(rank) => {
-                self.ready.insert((rank, host));
-            }
-            HostPlace::Waiting(at) => {
-                self.waiting.insert((at, host));
-            }
-        }
+        self.hosts.place(host, readiness);
     }
 
     /// Whether the host stands in line as one that could start now.
     #[must_use]
     pub fn is_ready(&self, host: HostId) -> bool {
-        matches!(
-            self.hosts.get(host as usize),
-            Some(HostQueue {
-                place: HostPlace::Ready(_),
-                ..
-            })
-        )
+        self.hosts.is_ready(host)
     }
 
     /// Whether a host has something to give, and as much in flight as allowed.
     #[must_use]
     pub fn any_busy(&self) -> bool {
-        self.busy > 0
+        self.hosts.any_busy()
     }
 
     /// Whether the host has lanes that could go.
     #[must_use]
     pub fn has_lanes(&self, host: HostId) -> bool {
-        self.hosts
-            .get(host as usize)
-            .is_some_and(|queue| !queue.lanes.is_empty())
+        self.hosts.has_lanes(host)
     }
 
     /// The host and lane whose turn it is, if one could start now.
     #[must_use]
     pub fn first_ready(&self) -> Option<(HostId, LaneId)> {
-        let (_, host) = self.ready.first()?;
-        let (_, lane) = self.hosts[*host as usize].lanes.first()?;
-        Some((*host, *lane))
+        self.hosts.first_ready()
     }
 
     /// The host that could start next at an instant, and that instant.
     #[must_use]
     pub fn first_waiting(&self) -> Option<(Instant, HostId)> {
-        self.waiting.first().copied()
+        self.hosts.first_waiting()
     }
 
     /// The lane that is held back the least, and until when.
@@ -515,13 +413,12 @@ impl Schedule {
         self.turn += 1;
         let rank = (Reverse(head.priority().unwrap_or(0)), self.turn);
         lane.place = LanePlace::Host(rank);
-        let host = lane.host as usize;
-        self.hosts[host].lanes.insert((rank, id));
+        self.hosts.list(lane.host, rank, id);
     }
 
     fn unlist(&mut self, id: LaneId, rank: Rank) {
-        let host = self.lane(id).host as usize;
-        self.hosts[host].lanes.remove(&(rank, id));
+        let host = self.lane(id).host;
+        self.hosts.unlist(host, rank, id);
     }
 
     fn drop_lane(&mut self, id: LaneId) {
