@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::Encoding;
-use url::{Position, Url};
+use url::Url;
 
 use super::tag::Tag;
 use crate::uri;
@@ -48,10 +48,6 @@ impl LinkKind {
         }
     }
 }
-
-/// The most bytes of a base that room is made for before it is needed: few
-/// bases are longer, and one that is must not make every link as long.
-const MAX_ROOM: usize = 64;
 
 /// The references of a page as they are written, each once.
 #[derive(Debug, Clone, Default)]
@@ -122,19 +118,12 @@ impl References {
         let mut links: Vec<Link> = Vec::with_capacity(self.entries.len());
         let mut seen = Seen::default();
         let mut malformed = 0;
-        // The parser makes room for as much as it is given, and white space at
-        // the end is none of a reference: with it there is room for the base.
-        let room = " ".repeat(base[..Position::AfterPath].len().min(MAX_ROOM));
-        let mut padded = String::new();
         for entry in &self.entries {
             let href = text_of(&self.text[entry.start..entry.end]);
             let url = if is_pasted_text(&href) {
                 None
             } else {
-                padded.clear();
-                padded.push_str(&href);
-                padded.push_str(&room);
-                uri::join(base, &padded, encoding)
+                uri::join(base, &href, encoding)
             };
             let Some(url) = url else {
                 malformed += 1;
