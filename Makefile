@@ -56,8 +56,17 @@ check: ## formatting, lints, documentation, tests
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --all-features
 	$(MAKE) test
 
-bench: ## run the benchmarks
-	$(CARGO) bench --locked --bench '*'
+bench: export PATH := $(PATH):/usr/sbin
+bench: ## run the benchmarks; as root, gets nginx and wget2 with apt when they are missing
+	@missing="$$(command -v nginx >/dev/null || echo nginx-light) $$(command -v wget2 >/dev/null || echo wget2)"; \
+	if [ "$$missing" = ' ' ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get -o DPkg::Lock::Timeout=240 update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=240 install -y --no-install-recommends $$missing; \
+	else \
+		echo "The comparison needs what is not installed: $$missing" >&2; \
+	fi
+	$(CARGO) bench --locked --all-features --bench '*'
 
 simulate: N = 10000
 simulate: ## N made-up crawls in virtual time (N=10000)

@@ -1,17 +1,20 @@
 //! The demonstration: the program crawls the fixture site with the fixture
-//! configuration, and what comes of it is what stands beside them.
+//! configuration, and what comes of it is what stands beside them. A static
+//! binary that `CANTER_STATIC` names does so in an empty root.
 
 #![cfg(feature = "cli")]
 
 mod common;
 
+use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use common::site::{Site, USUAL_PORT};
-use common::{Crawled, Server, TempDir, canter, jsonl};
+use common::{Crawled, Program, Server, TempDir, canter, jsonl};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
 /// What the configuration allows: a start every 100 ms.
@@ -43,12 +46,16 @@ fn with_usual_port(text: &str, port: u16) -> String {
     text.replace(&format!(":{port}/"), &format!(":{USUAL_PORT}/"))
 }
 
+fn serve() -> Server {
+    let site = Site::load(Path::new(FIXTURES).join("site")).expect("the site can be read");
+    Server::builder()
+        .addresses(&["127.0.0.1", "127.0.0.2"])
+        .start(move |req| site.answer(req))
+}
+
 #[test]
 fn the_fixture_site_gives_what_stands_beside_it() {
-    let site = Site::load(Path::new(FIXTURES).join("site")).expect("the site can be read");
-    let server = Server::builder()
-        .addresses(&["127.0.0.1", "127.0.0.2"])
-        .start(move |req| site.answer(req));
+    let server = serve();
     let folder = TempDir::new();
     let config = configuration(&folder, server.port());
     let run = canter(["run".as_ref(), config.as_os_str()]).run();
@@ -116,4 +123,37 @@ fn the_fixture_site_gives_what_stands_beside_it() {
         entry.at > first + SLACK + INTERVAL && entry.at < again
     });
     assert!(meanwhile.is_empty(), "{:?}", meanwhile.paths());
+}
+
+/// Writes past what the test runner holds back.
+fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("standard error takes it");
+}
+
+#[test]
+fn a_static_binary_needs_nothing_of_the_system_it_runs_on() {
+    let Some(binary) = std::env::var_os("CANTER_STATIC") else {
+        return;
+    };
+    let server = serve();
+    let root = TempDir::new();
+    let config = configuration(&root, server.port());
+    std::fs::copy(&binary, root.join("canter")).expect("the static binary is there");
+
+    let may_chroot = Program::new("chroot", ["/", "true"]).run().code() == Some(0);
+    let run = if may_chroot {
+        // Nothing but the binary and its configuration is there.
+        let args = ["/canter", "run", "/demo.toml"].map(AsRef::<OsStr>::as_ref);
+        Program::new("chroot", [root.path().as_os_str()].into_iter().chain(args)).run()
+    } else {
+        say("WARNING: no right to chroot: the static binary ran with the whole system around it");
+        Program::new(root.join("canter"), ["run".as_ref(), config.as_os_str()]).run()
+    };
+    run.expect_code(0);
+    assert_eq!(jsonl::read(root.join("pages.jsonl")).len(), 50);
+    assert_eq!(server.log().len(), 59);
+    say(&format!(
+        "{}: 59 requests, 50 records, in an empty root: {may_chroot}",
+        binary.to_string_lossy()
+    ));
 }

@@ -7,6 +7,7 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -53,7 +54,7 @@ fn answer(req: &Req) -> Resp {
     let mut body = format!("<title>page {n}</title><a href=/private/{n}>no</a>");
     for to in [n + 1, n + 2, n * 2 + 1, n * 3 + 2] {
         if to < PAGES {
-            body.push_str(&format!("<a href=/{to}>{to}</a>"));
+            write!(body, "<a href=/{to}>{to}</a>").expect("memory");
         }
     }
     Resp::html(body).delay(Duration::from_millis(n as u64 % 7))
@@ -77,10 +78,10 @@ fn committed(journal: &Path) -> BTreeSet<String> {
         if let (Some(print), Some(url)) = (line["q"].as_str(), line["u"].as_str()) {
             urls.insert(print.to_owned(), url.to_owned());
         }
-        if let Some(print) = line["e"].as_str() {
-            if line["x"] != "failed" {
-                held.push(print.to_owned());
-            }
+        if let Some(print) = line["e"].as_str()
+            && line["x"] != "failed"
+        {
+            held.push(print.to_owned());
         }
         if line.get("crc").is_some() {
             ended.append(&mut held);

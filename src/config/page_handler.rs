@@ -99,7 +99,7 @@ impl PageHandler {
             if self.robots.nofollow {
                 queue.follow_all(html.links());
             } else {
-                queue.follow_all(html.links().iter().map(|link| link.url.clone()));
+                queue.follow_all(html.links().iter().map(|link| &link.url));
             }
         }
         Ok(())

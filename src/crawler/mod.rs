@@ -12,6 +12,7 @@ mod event;
 mod finish;
 mod finish_robots;
 mod job;
+mod known;
 mod options;
 mod origins;
 mod poll;

@@ -16,6 +16,7 @@ use super::builder::{Plan, Sitemaps};
 use super::chronicle::{Chronicle, Recorder, RunNote};
 use super::engine::Engine;
 use super::event::Events;
+use super::known::Known;
 use super::options::{EngineOptions, Keeping};
 use super::pool::Pool;
 use super::stats::{ParkReason, Parked, RunEnd, Stats};
@@ -51,6 +52,7 @@ pub(super) struct Run {
     pub(super) pool: Arc<Pool>,
     pub(super) policy: Arc<Policy>,
     pub(super) admit: Arc<Admit>,
+    pub(super) known: Arc<Known>,
     pub(super) services: Arc<Services>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) fetch_only: Box<dyn Handler>,
@@ -70,6 +72,7 @@ pub(super) struct Run {
 struct Gate {
     pool: Arc<Pool>,
     admit: Arc<Admit>,
+    known: Arc<Known>,
 }
 
 impl Preview for Gate {
@@ -78,6 +81,10 @@ impl Preview for Gate {
         self.pool
             .with_engine(|engine| engine.preview(&candidate))
             .unwrap_or(Admission::Queued)
+    }
+
+    fn is_known(&self, fingerprint: u64) -> bool {
+        self.known.has(fingerprint)
     }
 }
 
@@ -141,15 +148,18 @@ pub(super) fn run(
         engine.stop(RunEnd::Stopped, now);
     }
     let pool = Arc::new(Pool::new(engine, plan.policy.concurrency, JOURNAL_LIMIT));
+    let known = Arc::new(Known::new());
     let preview = Gate {
         pool: Arc::clone(&pool),
         admit: Arc::clone(&plan.admit),
+        known: Arc::clone(&known),
     };
     let services = plan.services.clone().with_preview(Arc::new(preview));
     let run = Arc::new(Run {
         pool: Arc::clone(&pool),
         policy: Arc::clone(&plan.policy),
         admit: Arc::clone(&plan.admit),
+        known,
         services: Arc::new(services),
         handler: Arc::clone(&plan.handler),
         fetch_only: Box::new(handler::boxed(|cx: Context| cx.response().map(drop))),

@@ -16,7 +16,7 @@ use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
 use crate::error::{Error, ErrorKind};
 use crate::extract::Context;
 use crate::fetch::Response;
-use crate::frontier::{ChunkId, Kind};
+use crate::frontier::{Candidate, ChunkId, Kind};
 use crate::handler::{self, Ended};
 use crate::ledger::{BesideLine, End, PageMemory};
 use crate::outcome::Outcome;
@@ -33,6 +33,9 @@ pub(super) struct Memo {
     /// Whether the site said how long it wants to be left alone.
     asked: bool,
     message: Option<String>,
+    /// The links that it found, by their fingerprints, but for those that may
+    /// be let in when they are found again.
+    links: Vec<u64>,
 }
 
 impl Memo {
@@ -116,6 +119,11 @@ impl Run {
         if let (Some((ending, standing)), Some(memo)) = (ending, memo) {
             if let Some(recorder) = &self.recorder {
                 recorder.ended(&memo.attempt(ending, *standing));
+            }
+            if matches!(ending, Ending::Ended(End::Done)) {
+                for &fingerprint in &memo.links {
+                    self.known.note(fingerprint);
+                }
             }
             self.tell(ending, memo);
         }
@@ -214,6 +222,10 @@ impl Run {
             Finished::Robots(RobotsAnswer::Rules { note, .. }) => note.clone(),
             _ => None,
         };
+        let links = match &finished {
+            Finished::Done(done) => settled(&done.links),
+            _ => Vec::new(),
+        };
         let url = uri::without_credentials(request.url()).as_str().to_owned();
         let memo = Memo {
             request,
@@ -223,6 +235,7 @@ impl Run {
             error,
             asked,
             message,
+            links,
         };
         (
             Report {
@@ -395,6 +408,15 @@ pub(super) struct Answer {
     pub(super) status: Option<u16>,
     pub(super) bytes: u64,
     pub(super) finished: Finished,
+}
+
+/// The fingerprints of links that are duplicates when they are found again.
+fn settled(links: &[Candidate]) -> Vec<u64> {
+    links
+        .iter()
+        .filter(|link| !link.too_deep)
+        .map(|link| link.fingerprint)
+        .collect()
 }
 
 /// What an outcome that does not end the request means to the engine.

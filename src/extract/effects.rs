@@ -136,9 +136,14 @@ impl Collector {
         new
     }
 
+    /// Takes a `GET` by its fingerprint alone, without effect, as one that the
+    /// crawl knows; `false` when an equal one was taken before.
+    pub(crate) fn known_link(&mut self, fingerprint: u64) -> bool {
+        self.taken.insert(fingerprint)
+    }
+
     /// Makes room for this many more links.
     pub(crate) fn reserve(&mut self, links: usize) {
-        self.effects.links.reserve(links);
         self.taken.reserve(links);
     }
 

@@ -12,6 +12,7 @@ use super::{Context, FromContext};
 use crate::admission::Admission;
 use crate::error::Result;
 use crate::request::{Method, Request, Tag};
+use crate::uri;
 
 /// Queues further requests.
 ///
@@ -94,7 +95,10 @@ impl Queue {
         for target in targets {
             // Borrowed for each link anew: the iterator is user code, which
             // may push to the same queue.
-            if let Ok(url) = target.target(self.cx.base()) {
+            if let Some(fingerprint) = target.peek().and_then(|url| self.known(url)) {
+                let mut effects = self.cx.effects().borrow_mut();
+                taken += usize::from(effects.known_link(fingerprint));
+            } else if let Ok(url) = target.target(self.cx.base()) {
                 let request = self.at_home(self.request(url));
                 taken += usize::from(self.cx.effects().borrow_mut().link(request));
             }
@@ -123,6 +127,13 @@ impl Queue {
         } else {
             Admission::Duplicate
         }
+    }
+
+    /// The fingerprint of a `GET`, if the crawl knows that one.
+    fn known(&self, url: &Url) -> Option<u64> {
+        let crawl = self.cx.services().preview.as_ref()?;
+        let fingerprint = uri::fingerprint(Method::Get.as_str(), url, b"");
+        crawl.is_known(fingerprint).then_some(fingerprint)
     }
 
     fn request(&self, url: Url) -> Request {

@@ -30,6 +30,12 @@ pub trait Preview: Send + Sync {
     /// What pushing the request now would give. It may turn out otherwise when
     /// the attempt commits, since other workers go on meanwhile.
     fn preview(&self, request: &Request) -> Admission;
+
+    /// Whether a `GET` of the URL with that fingerprint is sure to change
+    /// nothing, since the crawl has had it. It is no fault not to know.
+    fn is_known(&self, _fingerprint: u64) -> bool {
+        false
+    }
 }
 
 /// What every attempt of a crawl shares: the fetcher, the rules for reading

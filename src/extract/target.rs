@@ -53,6 +53,12 @@ pub trait Target {
     /// # Errors
     /// Why it is not to be followed.
     fn target(self, base: Base<'_>) -> Result<Url, SkipReason>;
+
+    /// The URL that [`target`](Self::target) would give, if it is there
+    /// already: one that the crawl knows need not be taken out.
+    fn peek(&self) -> Option<&Url> {
+        None
+    }
 }
 
 impl Target for Url {
@@ -68,6 +74,10 @@ impl Target for Url {
 impl Target for &Url {
     fn target(self, base: Base<'_>) -> Result<Url, SkipReason> {
         self.clone().target(base)
+    }
+
+    fn peek(&self) -> Option<&Url> {
+        uri::is_web(self).then_some(self)
     }
 }
 
@@ -88,6 +98,10 @@ impl Target for &Link {
         } else {
             self.url.clone().target(base)
         }
+    }
+
+    fn peek(&self) -> Option<&Url> {
+        (!self.nofollow && uri::is_web(&self.url)).then_some(&self.url)
     }
 }
 

@@ -4,7 +4,6 @@
 //! its base known. Links are in document order and no URL is there twice.
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher, RandomState};
 
 use encoding_rs::Encoding;
 use url::Url;
@@ -177,14 +176,28 @@ fn is_pasted_text(href: &str) -> bool {
 /// Finds what is there already among numbered texts that lie elsewhere.
 ///
 /// The texts come from the network, so the hash has a random key: a page
-/// cannot choose texts that all meet in one slot.
-#[derive(Debug, Clone, Default)]
+/// cannot choose texts that all meet in one slot. There are dozens on each page
+/// and none outlives it, so the hash is a quick one: each word is multiplied
+/// into the state, and the product's halves are folded together.
+#[derive(Debug, Clone)]
 struct Seen {
-    state: RandomState,
+    /// The state to begin with, and what words are multiplied by.
+    key: [u64; 2],
     hashes: Vec<u64>,
     /// One more than a text's number; 0 is free. A power of two, at most half
     /// of it used.
     slots: Vec<u32>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen {
+            // An odd factor loses no bit.
+            key: [fastrand::u64(..), fastrand::u64(..) | 1],
+            hashes: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
 }
 
 impl Seen {
@@ -196,7 +209,7 @@ impl Seen {
         if self.hashes.len() * 2 >= self.slots.len() {
             self.resize((self.slots.len() * 2).max(Self::FIRST_SLOTS));
         }
-        let hash = self.state.hash_one(text);
+        let hash = self.hash(text);
         let mut slot = self.slot(hash);
         loop {
             match self.slots[slot] {
@@ -213,6 +226,21 @@ impl Seen {
         self.hashes.push(hash);
         self.slots[slot] = self.hashes.len() as u32;
         None
+    }
+
+    fn hash(&self, text: &[u8]) -> u64 {
+        let [first, factor] = self.key;
+        let fold = |state: u64, word: [u8; 8]| {
+            let product = u128::from(state ^ u64::from_le_bytes(word)) * u128::from(factor);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let (words, rest) = text.as_chunks();
+        let state = words
+            .iter()
+            .fold(first ^ text.len() as u64, |state, word| fold(state, *word));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        fold(state, last)
     }
 
     fn slot(&self, hash: u64) -> usize {
@@ -257,6 +285,21 @@ mod tests {
         assert_eq!(again, Some(9));
         let gone = seen.find_or_insert(b"text 10", |at| texts[at] == "text 10");
         assert_eq!(gone, None);
+    }
+
+    #[test]
+    fn texts_that_are_alike_spread_over_the_slots() {
+        let seen = Seen::default();
+        let texts = (0..1 << 12).flat_map(|n| {
+            let zeros = "\0".repeat(n % 64);
+            [format!("/item?page={n}"), format!("{n}{zeros}")]
+        });
+        let mut counts = [0_u32; 64];
+        for text in texts {
+            counts[(seen.hash(text.as_bytes()) % 64) as usize] += 1;
+        }
+        // 128 each on average; by chance hardly ever half as many again.
+        assert!(counts.iter().all(|&count| (64..192).contains(&count)));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! wants: text between tags, comments, values of attributes.
 //!
 //! The tokenizer names the bytes that end a run. Some of them only matter to
-//! what the run says (`&`, NUL, line ends), so where it is not wanted the run
-//! may go on to the byte that ends it in any case.
+//! what the run says (`&`, NUL, line ends), so where it is not wanted it is left
+//! out whole, up to the byte that ends it in any case.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -30,6 +30,19 @@ impl<'a> Source<'a> {
             page: page.to_reader(),
             unwanted,
         }
+    }
+
+    /// The byte that ends a run nobody wants, and nothing of the run: for the
+    /// tokenizer there was none. `None` at the end of the page.
+    #[inline]
+    fn jump_to<'b>(&mut self, end: u8, buffer: &'b mut [u8; 4]) -> Option<&'b [u8]> {
+        let Ok(run) = self.page.read_until(&[end], buffer);
+        if run? != [end] {
+            let Ok(next) = self.page.read_byte();
+            next?;
+        }
+        buffer[0] = end;
+        Some(&buffer[..1])
     }
 }
 
@@ -62,9 +75,9 @@ impl Reader for Source<'_> {
         buffer: &'b mut [u8; 4],
     ) -> Result<Option<&'b [u8]>, Infallible> {
         match ends {
-            b"&<\0\r" if self.unwanted.text.get() => self.page.read_until(b"<", buffer),
-            b"\"&\0\r" if self.unwanted.value.get() => self.page.read_until(b"\"", buffer),
-            b"'&\0\r" if self.unwanted.value.get() => self.page.read_until(b"'", buffer),
+            b"&<\0\r" if self.unwanted.text.get() => Ok(self.jump_to(b'<', buffer)),
+            b"\"&\0\r" if self.unwanted.value.get() => Ok(self.jump_to(b'"', buffer)),
+            b"'&\0\r" if self.unwanted.value.get() => Ok(self.jump_to(b'\'', buffer)),
             // A comment ends with dashes whatever a `<` before them says.
             b"<-\0\r" => self.page.read_until(b"-", buffer),
             _ => self.page.read_until(ends, buffer),

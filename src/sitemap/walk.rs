@@ -4,13 +4,13 @@
 //! under the root, a field right under the entry. End tags that match nothing,
 //! missing ones and broken markup cost at most the entry they stand in.
 
-use html5gum::{Token, Tokenizer};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::source::Source;
 use super::{Flow, Kind, Sink};
+use crate::html::visible_text;
 
 /// How deep elements may nest. Sitemaps take four levels, feeds a few more for
 /// the markup in their articles.
@@ -436,11 +436,7 @@ fn push_reference(reference: &BytesRef<'_>, out: &mut String) {
         out.push(';');
         if name.len() <= MAX_REFERENCE && name.bytes().all(|b| b.is_ascii_alphanumeric()) {
             let written = out.split_off(start);
-            for Ok(token) in Tokenizer::new(&written) {
-                if let Token::String(text) = token {
-                    out.push_str(&String::from_utf8_lossy(&text));
-                }
-            }
+            out.push_str(&visible_text(&written));
         }
     }
 }

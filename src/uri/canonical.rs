@@ -48,6 +48,10 @@ pub fn canonical_str(url: &Url) -> Cow<'_, str> {
 
 /// Where the first `%xx` with a lower-case digit starts.
 fn first_lower_escape(text: &[u8]) -> Option<usize> {
+    // Few URLs have any, and this looks at many bytes at once.
+    if !text.contains(&b'%') {
+        return None;
+    }
     let mut from = 0;
     while let Some(found) = text[from..].iter().position(|&byte| byte == b'%') {
         let at = from + found;

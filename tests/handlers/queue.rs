@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use canter::extract::{Emit, Html, Links, Preview, Queue};
-use canter::{Admission, ErrorKind, Request, SkipReason, Tag, Url};
+use canter::{Admission, ErrorKind, Request, SkipReason, Tag, Url, uri};
 use serde::Serialize;
 
 use crate::{PAGE, Site, assert_done, failure, get, links, records, run, run_with, services};
@@ -26,6 +26,11 @@ impl Preview for Crawl {
         } else {
             Admission::Queued
         }
+    }
+
+    fn is_known(&self, fingerprint: u64) -> bool {
+        let seen = Url::parse("http://site.test/seen").unwrap();
+        fingerprint == uri::fingerprint("GET", &seen, b"")
     }
 }
 
@@ -63,6 +68,20 @@ fn many_links_are_taken_without_asking_the_crawl_for_each() {
     });
     assert_eq!(links(&report), ["http://site.test/2", "http://site.test/1"]);
     assert_eq!(*crawl.asked.lock().unwrap(), ["http://site.test/2"]);
+}
+
+#[test]
+fn links_that_the_crawl_knows_are_counted_as_any_and_no_request_is_made_of_them() {
+    let site = Site::html("<a href=seen></a><a href=/seen#2></a><a href=/new></a>");
+    let services = services(&site).with_preview(Arc::new(Crawl::default()));
+    let report = run_with(services, get(PAGE), |page: Html, queue: Queue| {
+        assert_eq!(queue.follow_all(page.links()), 2);
+        assert_eq!(queue.follow_all(["/seen", "/new", "/more"]), 1);
+    });
+    assert_eq!(
+        links(&report),
+        ["http://site.test/new", "http://site.test/more"]
+    );
 }
 
 #[test]

@@ -14,8 +14,10 @@ use super::common::{Folder, at, ended, found, options, pages_in, totals};
 fn with(folder: &Folder, seconds: u64, names: &[&str]) -> LedgerOptions {
     let mut options = options(folder, at(seconds));
     let spec = |name: &&str| {
-        let spec = OutputSpec::new(folder.join(name));
-        if name.ends_with(".csv") {
+        let path = folder.join(name);
+        let is_csv = path.extension().is_some_and(|extension| extension == "csv");
+        let spec = OutputSpec::new(path);
+        if is_csv {
             spec.with_csv(CsvColumns::new(["page"]))
         } else {
             spec

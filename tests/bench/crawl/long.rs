@@ -16,6 +16,8 @@ const CHAINS: usize = 64;
 const OLD: usize = 8;
 /// Requests in flight.
 const CONNECTIONS: usize = 16;
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
 /// Lines of the curve.
 const LINES: usize = 20;
 /// How often the program is looked at.
@@ -54,7 +56,7 @@ pub(crate) fn run(folder: &Path, requests: usize) {
             memory,
             threads: child::status_value(pid, "Threads:").unwrap_or(0),
             files: child::open_files(pid).unwrap_or(0),
-            state: size(&folder.join("state")) as f64 / (1 << 20) as f64,
+            state: size(&folder.join("state")) as f64 / MIB,
         });
     });
     assert_eq!(usage.code, Some(0), "the crawl is complete");
