@@ -196,7 +196,9 @@ impl Run {
         let message = match &finished {
             Finished::Failed(error) | Finished::Fatal(error) => Some(error.to_string()),
             Finished::Done(done) => done.message.clone(),
-            Finished::Redirected(target) if target.leads_back => Some(target.loop_error(status).to_string()),
+            Finished::Redirected(target) if target.leads_back => {
+                Some(target.loop_error(status).to_string())
+            }
             Finished::Retry { .. } | Finished::Backoff { .. } => {
                 Some("the handler asked for another attempt".to_owned())
             }

@@ -212,11 +212,22 @@ impl Response {
     /// as Latin-1 (RFC 9110 section 5.5).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.header_bytes(name)
-            .map(|value| match std::str::from_utf8(value) {
-                Ok(text) => Cow::Borrowed(text),
-                Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
-            })
+        self.header_bytes(name).map(text_of)
+    }
+
+    /// The `Content-Type`. Several fields are joined by commas, as RFC 9110
+    /// section 5.3 has it.
+    #[must_use]
+    pub fn content_type(&self) -> Option<Cow<'_, str>> {
+        let mut fields = self.header_all("content-type");
+        match (fields.next(), fields.next()) {
+            (Some(_), Some(_)) => {
+                let all: Vec<&[u8]> = self.header_all("content-type").collect();
+                let joined = all.join(&b", "[..]);
+                Some(text_of(&joined).into_owned().into())
+            }
+            (first, _) => first.map(text_of),
+        }
     }
 
     /// The body, decoded unless [`undecoded`](Self::undecoded).
@@ -271,5 +282,13 @@ impl Response {
     #[must_use]
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+}
+
+/// A header field's value as text.
+fn text_of(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
     }
 }

@@ -9,7 +9,6 @@ use std::hash::{BuildHasher, RandomState};
 use encoding_rs::Encoding;
 use url::Url;
 
-use super::tag::Tag;
 use crate::uri;
 
 /// A link of a page.
@@ -29,7 +28,7 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// `a href`, in SVG and `MathML` too.
+    /// `a href`, in SVG (also as `xlink:href`) and `MathML` too.
     Anchor,
     /// `area href`
     Area,
@@ -37,17 +36,6 @@ pub enum LinkKind {
     Frame,
     /// `meta http-equiv=refresh`
     Refresh,
-}
-
-impl LinkKind {
-    pub(super) fn of(tag: Tag) -> Option<LinkKind> {
-        match tag {
-            Tag::A => Some(LinkKind::Anchor),
-            Tag::Area => Some(LinkKind::Area),
-            Tag::Iframe | Tag::Frame => Some(LinkKind::Frame),
-            _ => None,
-        }
-    }
 }
 
 /// The references of a page as they are written, each once.

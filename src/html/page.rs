@@ -30,6 +30,7 @@ pub struct PageOptions {
     metas: bool,
     text: bool,
     json_ld: bool,
+    xml: bool,
     agent: Option<Arc<str>>,
 }
 
@@ -54,6 +55,14 @@ impl PageOptions {
     /// Whether JSON-LD is kept for [`Page::json_ld`].
     pub fn json_ld(mut self, keep: bool) -> Self {
         self.json_ld = keep;
+        self
+    }
+
+    /// Whether the page is XHTML by its media type. It is read as HTML all the
+    /// same, but for elements such as `<title/>`, which are empty there and
+    /// would take in what follows.
+    pub fn xml(mut self, xml: bool) -> Self {
+        self.xml = xml;
         self
     }
 
@@ -106,6 +115,7 @@ impl Page {
         options: &PageOptions,
     ) -> Self {
         let wanted = Wanted {
+            xml: options.xml,
             links: true,
             head: true,
             metas: options.metas,

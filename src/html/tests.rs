@@ -495,3 +495,41 @@ fn json_ld_is_gathered_in_the_order_of_the_page() {
     assert_eq!(text.text(), Some(""), "it is no text for readers");
     assert_eq!(text.title(), Some("T"));
 }
+
+#[test]
+fn a_link_in_svg_may_have_its_address_in_the_older_attribute() {
+    links(
+        "<a xlink:href=no><svg><a xlink:href=old></a><a xlink:href=no href=new></a></svg>",
+        &["/x/old", "/x/new"],
+    );
+}
+
+#[test]
+fn an_end_tag_ends_no_more_inside_of_foreign_content_than_the_standard_says() {
+    // Whatever holds the foreign element open makes the script a script.
+    for html in [
+        "<svg><foreignObject><p><button></p></foreignObject><script><a href=n></script>",
+        "<svg><foreignObject><li><ul></li></foreignObject><script><a href=n></script>",
+        "<svg><foreignObject><h1><b></h2></b></foreignObject><title><a href=y></title>",
+        "<table><td><svg><foreignObject></table><script><a href=n></script><a href=y>",
+        "<svg><foreignObject><table><tr><td><div></tr></foreignObject><script><a href=n></script>",
+    ] {
+        assert!(!hrefs(html).contains(&"/x/n".to_owned()), "{html}");
+    }
+}
+
+#[test]
+fn empty_elements_are_empty_in_xhtml_alone() {
+    let html = "<html><head><title/><script src='s'/><style/></head><body><textarea/>\
+        <template/><a href='x'/>t<svg><a href='y'/><script/><a href='z'/></svg></body></html>";
+    let found = |xml: bool| {
+        let options = PageOptions::new().xml(xml).text(true);
+        let page = Page::parse(html, &base(), UTF_8, &options);
+        let links = page.links().iter();
+        let links: Vec<_> = links.map(|link| link.url.path().to_owned()).collect();
+        (links, page.text().map(str::to_owned))
+    };
+    let links = ["/x/x", "/x/y", "/x/z"].map(str::to_owned).to_vec();
+    assert_eq!(found(true), (links, Some("t".to_owned())));
+    assert!(found(false).0.is_empty(), "the title takes in all of it");
+}

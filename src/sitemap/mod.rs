@@ -5,6 +5,7 @@
 //! entries that could be read, and the fault beside them; time is linear in the
 //! text, and memory does not grow with what a compressed body inflates to.
 
+mod base;
 mod lastmod;
 mod source;
 #[cfg(test)]

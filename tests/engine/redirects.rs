@@ -1,8 +1,8 @@
 //! Redirects are jobs of their own: scope, robots, pause and pace of where
 //! they lead.
 
-use canter::{ErrorKind, SkipReason};
 use canter::crawler::RunEnd;
+use canter::{ErrorKind, SkipReason};
 
 use crate::drive::{Answer, Driver, Site};
 use crate::{secs, unpaced};
@@ -86,10 +86,7 @@ fn redirects_in_a_ring_end_as_failed() {
     let mut crawl = Driver::new(unpaced().build().unwrap(), site)
         .seeds(["http://a.test/self", "http://a.test/1"]);
     let stats = crawl.run();
-    assert_eq!(
-        (stats.requests, stats.redirected, stats.failed),
-        (3, 1, 2)
-    );
+    assert_eq!((stats.requests, stats.redirected, stats.failed), (3, 1, 2));
     assert_eq!(stats.failed_by_kind[&ErrorKind::Rejected], 2);
 }
 
