@@ -277,6 +277,18 @@ impl Response {
         self.elapsed
     }
 
+    /// Whether the answer is a part of a page and says of which (RFC 9110
+    /// section 15.3.7).
+    pub(crate) fn is_part(&self) -> bool {
+        let is_whole = |range: &str| {
+            let range = range.trim().strip_prefix("bytes 0-")?;
+            let (last, length) = range.split_once('/')?;
+            Some(last.parse::<u64>().ok()?.checked_add(1)? == length.parse().ok()?)
+        };
+        let range = self.header("content-range");
+        self.status == 206 && range.is_some_and(|range| is_whole(&range) != Some(true))
+    }
+
     /// Whether the status is one that points elsewhere: 301, 302, 303, 307 or
     /// 308 (RFC 9110 section 15.4).
     #[must_use]
