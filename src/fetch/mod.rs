@@ -283,7 +283,8 @@ impl Response {
         let is_whole = |range: &str| {
             let range = range.trim().strip_prefix("bytes 0-")?;
             let (last, length) = range.split_once('/')?;
-            Some(last.parse::<u64>().ok()?.checked_add(1)? == length.parse().ok()?)
+            let length = length.parse::<u64>().ok()?;
+            Some(last.parse::<u64>().ok()?.checked_add(1)? == length)
         };
         let range = self.header("content-range");
         self.status == 206 && range.is_some_and(|range| is_whole(&range) != Some(true))

@@ -9,6 +9,10 @@ use crate::request::{Purpose, Request};
 use crate::uri;
 
 /// A URL that was found, ready to be admitted.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is worked out on its own"
+)]
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// The request, its URL cleaned as the settings say.

@@ -239,3 +239,26 @@ pub(super) fn is_table_part(tag: Tag) -> bool {
             | Tag::Tr
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use crate::html::page_links;
+
+    #[test]
+    fn an_end_tag_ends_no_more_inside_of_foreign_content_than_the_standard_says() {
+        let base = Url::parse("http://a.test/").expect("a URL");
+        // Whatever holds the foreign element open makes the script a script.
+        for html in [
+            "<svg><foreignObject><p><button></p></foreignObject><script><a href=n></script>",
+            "<svg><foreignObject><li><ul></li></foreignObject><script><a href=n></script>",
+            "<svg><foreignObject><h1><b></h2></b></foreignObject><title><a href=y></title>",
+            "<table><td><svg><foreignObject></table><script><a href=n></script><a href=y>",
+            "<svg><foreignObject><table><tr><td><div></tr></foreignObject><script><a href=n></script>",
+        ] {
+            let links = page_links(html, &base);
+            assert!(links.iter().all(|link| link.url.path() != "/n"), "{html}");
+        }
+    }
+}
