@@ -138,6 +138,7 @@ struct Inner {
     status: Option<u16>,
     url: Option<Url>,
     retry_after: Option<Duration>,
+    answered: bool,
     // Shared, so that the one failed fetch of a request can be handed to every
     // extractor that asks for it.
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
@@ -154,6 +155,7 @@ impl Error {
                 status: None,
                 url: None,
                 retry_after: None,
+                answered: false,
                 source: None,
             }),
         }
@@ -204,6 +206,19 @@ impl Error {
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
         self.inner.retry_after = Some(delay);
         self
+    }
+
+    /// Says that the request was sent and something came back, though it could
+    /// not be read.
+    #[must_use]
+    pub(crate) fn with_unreadable_answer(mut self) -> Self {
+        self.inner.answered = true;
+        self
+    }
+
+    /// Whether something came back that could not be read.
+    pub(crate) fn is_of_unreadable_answer(&self) -> bool {
+        self.inner.answered
     }
 
     /// What kind of failure it is.

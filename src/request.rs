@@ -400,7 +400,7 @@ pub fn parse_url(text: &str) -> Result<Url> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(invalid("not an http or https URL".to_owned()));
     }
-    Ok(url)
+    Ok(uri::encode_carets(url))
 }
 
 #[cfg(test)]

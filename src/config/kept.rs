@@ -44,7 +44,7 @@ impl Kept<'_> {
             out,
             format_args!(",\"hash\":\"{hash:016x}\",\"content_type\":"),
         );
-        text(response.header("content-type").as_deref(), out);
+        text(response.content_type().as_deref(), out);
         put(
             out,
             format_args!(",\"status\":{},\"fetched_at\":\"", response.status()),

@@ -212,7 +212,7 @@ impl PageHandler {
         }
         let page = PageRecord {
             hops: request.hops(),
-            content_type: response.header("content-type"),
+            content_type: response.content_type(),
             title: html.and_then(Html::title).map(Cow::Borrowed),
             description: html.and_then(Html::description).map(Cow::Borrowed),
             canonical: html.and_then(Html::canonical).map(|url| {

@@ -97,7 +97,8 @@ impl Admit {
             let hops = request.hops();
             hops.iter().position(|hop| uri::canonical(&hop.url) == text)
         };
-        let mut candidate = match (way_back(&clean), way_back(request.url())) {
+        let (clean_way, way) = (way_back(&clean), way_back(request.url()));
+        let mut candidate = match (clean_way, way) {
             (Some(_), None) => self.candidate_as_is(request, purpose, seed),
             (Some(at), Some(_)) if set => {
                 let hops = request.hops()[..at].to_vec();
@@ -106,6 +107,7 @@ impl Admit {
             }
             _ => self.candidate(request, purpose, seed),
         };
+        candidate.leads_back = clean_way.is_some() && way.is_some();
         match purpose {
             Purpose::Sitemap => as_sitemap(candidate),
             Purpose::Page => {
@@ -138,6 +140,7 @@ impl Admit {
             refusal: self.scope.refusal(url).or_else(|| self.traps.check(url)),
             foreign_host: !self.scope.has_host(url),
             too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
+            leads_back: false,
             variant_of: url.query().map(|_| {
                 let mut hasher = DefaultHasher::new();
                 url[..Position::AfterPath].hash(&mut hasher);

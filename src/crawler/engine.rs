@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use url::{Position, Url};
 
@@ -180,9 +180,11 @@ impl Engine {
     /// step, so that it is queued once however many find it.
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
         let fingerprint = candidate.fingerprint;
-        let again = candidate.request.again() && self.asked_again.insert(fingerprint);
-        if self.seen.contains(fingerprint) && !again {
+        if !self.is_new(&candidate) {
             return self.found_again(&candidate, now);
+        }
+        if candidate.request.again() {
+            self.asked_again.insert(fingerprint);
         }
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
@@ -203,6 +205,18 @@ impl Engine {
         }
         self.admit(candidate, now);
         Admission::Queued
+    }
+
+    /// Whether a URL has not been met before, or is to be asked for once more.
+    pub(super) fn is_new(&self, candidate: &Candidate) -> bool {
+        let fingerprint = candidate.fingerprint;
+        let again = candidate.request.again() && !self.asked_again.contains(&fingerprint);
+        again || !self.seen.contains(fingerprint)
+    }
+
+    /// The delay before the retry that follows attempt `attempt`.
+    pub(super) fn retry_delay(&mut self, attempt: u32) -> Duration {
+        self.policy.retry.delay_before(attempt, self.rng.f64())
     }
 
     /// What [`push`](Self::push) would say now.

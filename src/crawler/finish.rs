@@ -111,6 +111,9 @@ impl Engine {
         let status = report.status;
         match report.finished {
             Finished::Done(done) => self.finish_done(flight, status, *done, now),
+            Finished::Redirected(target) if target.leads_back && !self.is_new(&target) => {
+                self.finish_failed(flight, target.loop_error(status), now)
+            }
             Finished::Redirected(target) => self.finish_redirect(flight, status, *target, now),
             Finished::Retry { after } => {
                 self.note_attempt(&flight, None, now);
@@ -358,11 +361,6 @@ impl Engine {
             now,
         );
         Ending::Returned
-    }
-
-    /// The delay before the retry that follows attempt `attempt`.
-    pub(super) fn retry_delay(&mut self, attempt: u32) -> Duration {
-        self.policy.retry.delay_before(attempt, self.rng.f64())
     }
 
     /// What an attempt says about the pace: failures for the cap, throttling

@@ -49,6 +49,9 @@ impl RobotsFile {
     pub(crate) fn read(request: &Request, response: &Response, now: SystemTime) -> Result<Self> {
         let status = response.status();
         match status {
+            200..=299 if response.is_part() => Err(Error::new(ErrorKind::Http)
+                .with_status(status)
+                .with_message("only a part of robots.txt came")),
             200..=299 if response.undecoded() => Err(Error::new(ErrorKind::Http)
                 .with_status(status)
                 .with_message("robots.txt is in a content coding that is not understood")),
@@ -68,7 +71,9 @@ impl RobotsFile {
                 };
                 Ok(RobotsFile::There { robots, note })
             }
-            429 | 500..=599 => {
+            // What is no final status counts as 5xx (RFC 9110 section 15), and
+            // that it has not changed is nothing to go by.
+            ..200 | 304 | 429 | 500.. => {
                 let error = Error::new(ErrorKind::Http).with_status(status);
                 let after = http::retry_after_fields(
                     response.header_all("retry-after"),

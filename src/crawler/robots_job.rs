@@ -3,17 +3,22 @@
 //! there forbids nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Run;
 use super::job::{Finished, RobotsAnswer};
 use super::origins::OriginRules;
 use super::robots_file::RobotsFile;
 use super::worker::Answer;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Response;
 use crate::frontier::Candidate;
+use crate::policy::MAX_DURATION;
 use crate::request::Request;
 use crate::uri;
+
+/// The longest Crawl-delay that is obeyed without a word.
+const WORTH_SAYING: Duration = Duration::from_secs(60);
 
 impl Run {
     pub(super) fn robots(&self, request: Request) -> (Request, Answer) {
@@ -25,7 +30,7 @@ impl Run {
                 (Some(status), bytes, self.read_robots(&request, &response))
             }
             // It will be said of each page: nothing is sent anyway.
-            Err(error) if error.kind() == ErrorKind::Invalid => (None, 0, Ok(no_rules(Vec::new()))),
+            Err(error) if is_unsendable(&request, &error) => (None, 0, Ok(no_rules(Vec::new()))),
             Err(error) => (None, 0, Err(error)),
         };
         let finished = match answer {
@@ -48,6 +53,7 @@ impl Run {
             RobotsFile::There { robots, note } => {
                 let rules = robots.rules_for(&self.product_token);
                 let crawl_delay = robots.crawl_delay(&self.product_token);
+                let note = note.map(str::to_owned).or_else(|| slow(crawl_delay?));
                 RobotsAnswer::Rules {
                     rules: Arc::new(OriginRules { rules, crawl_delay }),
                     body: if self.pages.is_some() {
@@ -56,7 +62,7 @@ impl Run {
                         Arc::default()
                     },
                     sitemaps: self.sitemaps_of(request, robots.sitemaps()),
-                    note: note.map(str::to_owned),
+                    note,
                 }
             }
             RobotsFile::Absent => no_rules(self.sitemaps_of(request, &[])),
@@ -78,6 +84,22 @@ impl Run {
         }
         self.admit.sitemaps_of(request.requested(), named)
     }
+}
+
+/// What is said of a gap that makes a crawl take hours, or no end at all.
+fn slow(crawl_delay: Duration) -> Option<String> {
+    (crawl_delay > WORTH_SAYING).then(|| {
+        let seconds = crawl_delay.min(MAX_DURATION).as_secs();
+        format!("robots.txt asks for {seconds} s between two requests")
+    })
+}
+
+/// Whether no request can be sent to the origin at all. Not so when only where
+/// its robots.txt was moved to cannot be asked.
+fn is_unsendable(request: &Request, error: &Error) -> bool {
+    error.kind() == ErrorKind::Invalid
+        && !error.is_of_unreadable_answer()
+        && request.hops().is_empty()
 }
 
 /// An origin without rules.

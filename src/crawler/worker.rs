@@ -159,6 +159,8 @@ impl Run {
                     if attempt == 1 { "attempt" } else { "attempts" }
                 );
             }
+            // It leads back, but is asked for once more.
+            Ending::Ended(End::Redirected) => {}
             Ending::Ended(_) | Ending::Robots if !message.is_empty() => {
                 warn!("{}: {message}", shown());
             }
@@ -219,6 +221,12 @@ impl Run {
         let message = match &finished {
             Finished::Failed(error) | Finished::Fatal(error) => Some(error.to_string()),
             Finished::Done(done) => done.message.clone(),
+            Finished::Redirected(target) if target.leads_back => {
+                Some(target.loop_error(status).to_string())
+            }
+            Finished::Retry { .. } | Finished::Backoff { .. } => {
+                Some("the handler asked for another attempt".to_owned())
+            }
             Finished::Robots(RobotsAnswer::Rules { note, .. }) => note.clone(),
             _ => None,
         };

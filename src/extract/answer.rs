@@ -72,6 +72,12 @@ pub(crate) fn read(request: &Request, response: &Response, services: &Services) 
     if status == NOT_MODIFIED && is_conditional(request) {
         return Ok(Reading::Detour(Detour::Unchanged));
     }
+    let is_part = response.is_part() && !asks_for(request, "range");
+    if is_part && services.status_policy == StatusPolicy::Classify {
+        return Err(Error::new(ErrorKind::Rejected)
+            .with_status(status)
+            .with_message("only a part of the page came, and nobody asked for one"));
+    }
     let wait = if THROTTLED.contains(&status) {
         retry_after(response, services)
     } else {
@@ -110,9 +116,13 @@ fn target(request: &Request, response: &Response, max_redirects: usize) -> Resul
 /// Whether the request asks for the page only if it has changed (RFC 9110
 /// sections 13.1.2 and 13.1.3).
 fn is_conditional(request: &Request) -> bool {
-    request.headers().iter().any(|(name, _)| {
-        name.eq_ignore_ascii_case("if-none-match") || name.eq_ignore_ascii_case("if-modified-since")
-    })
+    asks_for(request, "if-none-match") || asks_for(request, "if-modified-since")
+}
+
+/// Whether the request has a field of that name.
+fn asks_for(request: &Request, field: &str) -> bool {
+    let mut headers = request.headers().iter();
+    headers.any(|(name, _)| name.eq_ignore_ascii_case(field))
 }
 
 fn retry_after(response: &Response, services: &Services) -> Option<Duration> {

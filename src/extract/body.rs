@@ -293,7 +293,7 @@ fn is_text(response: &Response) -> Result<()> {
 /// Whether the bytes look binary only because each letter takes two of them
 /// and nothing but the header says so.
 pub(crate) fn is_wide(response: &Response, seen: Sniffed) -> bool {
-    let content_type = response.header("content-type");
+    let content_type = response.content_type();
     seen == Sniffed::Binary && declared_encoding(content_type.as_deref()).is_some_and(is_utf_16)
 }
 
@@ -308,14 +308,14 @@ fn declared_encoding(content_type: Option<&str>) -> Option<&'static Encoding> {
 
 /// Decodes the body; borrowed when it is UTF-8 as it stands.
 pub(crate) fn decode(response: &Response) -> (Cow<'_, str>, &'static Encoding) {
-    let content_type = response.header("content-type");
+    let content_type = response.content_type();
     charset::decode(response.body(), content_type.as_deref())
 }
 
 /// How the header calls the body, for messages.
 pub(crate) fn declared(response: &Response) -> String {
-    match response.header_bytes("content-type") {
-        Some(value) => quoted(value),
+    match response.content_type() {
+        Some(value) => quoted(value.as_bytes()),
         None => "a body without a type".to_owned(),
     }
 }
@@ -325,7 +325,7 @@ pub(crate) fn declared(response: &Response) -> String {
 fn read_json<T: DeserializeOwned>(response: &Response) -> Result<T> {
     is_decoded(response)?;
     let body = response.body();
-    let content_type = response.header("content-type");
+    let content_type = response.content_type();
     let (encoding, body) = match Encoding::for_bom(body) {
         Some((encoding, mark)) => (encoding, &body[mark..]),
         None => (

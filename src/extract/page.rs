@@ -66,9 +66,8 @@ impl Html {
         let response = cx.response()?;
         is_html(&response)?;
         let services = cx.services();
-        let parse = |text: &str, encoding| {
-            Page::parse(text, response.url(), encoding, &services.page_options)
-        };
+        let options = services.page_options.clone().xml(is_xml(&response));
+        let parse = |text: &str, encoding| Page::parse(text, response.url(), encoding, &options);
         let source = OnceLock::new();
         let (page, encoding) = if let Some(text) = cx.known_text() {
             let _ = source.set(text.clone());
@@ -159,10 +158,14 @@ impl Html {
     }
 
     fn detailed(&self) -> &Page {
-        self.inner.detailed.get_or_init(|| {
-            let options = PageOptions::new().metas(true).json_ld(true);
-            Page::parse(self.source(), self.url(), self.inner.encoding, &options)
-        })
+        self.inner
+            .detailed
+            .get_or_init(|| self.parse(PageOptions::new().metas(true).json_ld(true)))
+    }
+
+    fn parse(&self, options: PageOptions) -> Page {
+        let options = options.xml(is_xml(&self.inner.response));
+        Page::parse(self.source(), self.url(), self.inner.encoding, &options)
     }
 
     /// What the page asks crawlers not to do: by its `meta name=robots`, the
@@ -210,9 +213,10 @@ impl Html {
         if let Some(text) = self.inner.page.text() {
             return text;
         }
-        self.inner
-            .visible
-            .get_or_init(|| html::visible_text(self.source()))
+        self.inner.visible.get_or_init(|| {
+            let page = self.parse(PageOptions::new().text(true));
+            page.text().unwrap_or_default().to_owned()
+        })
     }
 
     /// The page's source, decoded.
@@ -267,11 +271,17 @@ impl FromContext for Html {
     }
 }
 
+/// Whether the page is XHTML by its type.
+fn is_xml(response: &Response) -> bool {
+    let content_type = response.content_type();
+    MediaType::parse(content_type.as_deref().unwrap_or_default()).is_xml()
+}
+
 /// Fails when the answer is no HTML.
 fn is_html(response: &Response) -> Result<()> {
     body::is_decoded(response)?;
     let seen = http::sniff(response.body());
-    let content_type = response.header("content-type").unwrap_or_default();
+    let content_type = response.content_type().unwrap_or_default();
     let media = MediaType::parse(&content_type);
     let declared = if media.is_unspecific() {
         // An empty body of no type is an empty page.

@@ -80,20 +80,17 @@ pub(super) fn is_stale(error: &Ureq) -> bool {
 pub(super) fn error_of(error: Ureq) -> Error {
     let (kind, message) = match unwrapped(error) {
         Ureq::Other(inner) => match inner.downcast::<Fault>() {
-            Ok(fault) => (fault.kind(), fault.to_string()),
+            Ok(fault) => return fault.into_error(),
             Err(other) => (ErrorKind::Connect, other.to_string()),
         },
         Ureq::Timeout(_) => (ErrorKind::Timeout, "timed out".to_owned()),
         Ureq::Io(error) => return io_error(&error),
-        // The peer spoke, but not HTTP as we can read it. Asking again would
-        // bring the same, so it is not retried as a transient failure is.
-        Ureq::Protocol(error) => (
-            ErrorKind::Invalid,
-            format!("the answer is not HTTP: {error}"),
-        ),
-        Ureq::LargeResponseHeader(_, limit) => {
-            (ErrorKind::Invalid, Fault::LongHead(limit).to_string())
+        Ureq::Protocol(error) => return unreadable(format!("the answer is not HTTP: {error}")),
+        // There are bytes, and no reading them brings the body on.
+        Ureq::BodyStalled => {
+            return unreadable("the answer is not HTTP: its body has no readable chunks");
         }
+        Ureq::LargeResponseHeader(_, limit) => return Fault::LongHead(limit).into_error(),
         Ureq::Http(error) => (
             ErrorKind::Invalid,
             format!("the request is not valid: {error}"),
@@ -107,6 +104,12 @@ pub(super) fn error_of(error: Ureq) -> Error {
         other => (ErrorKind::Connect, other.to_string()),
     };
     Error::new(kind).with_message(message)
+}
+
+/// The peer spoke, but not HTTP as we can read it. Asking again would bring the
+/// same, so it is not retried as a transient failure is.
+fn unreadable(message: impl Into<String>) -> Error {
+    Error::invalid(message).with_unreadable_answer()
 }
 
 fn io_error(error: &io::Error) -> Error {
@@ -123,6 +126,13 @@ fn io_error(error: &io::Error) -> Error {
 }
 
 impl Fault {
+    fn into_error(self) -> Error {
+        if let Fault::LongHead(_) = self {
+            return unreadable(self.to_string());
+        }
+        Error::new(self.kind()).with_message(self.to_string())
+    }
+
     fn kind(&self) -> ErrorKind {
         match self {
             Fault::Refused(_) | Fault::LongHead(_) => ErrorKind::Invalid,
@@ -152,6 +162,12 @@ mod tests {
     fn an_answer_that_is_not_http_is_not_retried_and_a_broken_transfer_is() {
         let odd = error_of(Ureq::LargeResponseHeader(70_000, 65_536));
         assert_eq!(odd.kind(), ErrorKind::Invalid);
+        assert!(odd.is_of_unreadable_answer());
+        let stalled = error_of(Ureq::BodyStalled);
+        assert_eq!(stalled.kind(), ErrorKind::Invalid);
+        let refused = error_of(Fault::Refused("private".to_owned()).into());
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(!refused.is_of_unreadable_answer());
         let broken = error_of(Ureq::Io(io::ErrorKind::UnexpectedEof.into()));
         assert_eq!(broken.kind(), ErrorKind::Connect);
         let late = error_of(Ureq::Timeout(ureq::Timeout::Global));

@@ -239,13 +239,14 @@ impl HttpFetch {
         let Some(types) = &self.settings.types else {
             return Wanted::Yes;
         };
-        let declared = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let declared = declared.unwrap_or_default();
-        if types.wants(declared) {
+        let fields = headers.get_all(CONTENT_TYPE).iter();
+        let fields: Vec<&[u8]> = fields.map(HeaderValue::as_bytes).collect();
+        let declared = fields.join(&b", "[..]);
+        let declared = String::from_utf8_lossy(&declared);
+        let media = MediaType::parse(&declared);
+        if types.wants(&media) {
             return Wanted::Yes;
         }
-        let declared = String::from_utf8_lossy(declared);
-        let media = MediaType::parse(&declared);
         if media.is_unspecific() && !is_coded {
             Wanted::IfText
         } else {

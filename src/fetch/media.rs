@@ -4,6 +4,8 @@
 //! for the one who reads it to find out what it is. One whose type says nothing
 //! is read if its first bytes are text.
 
+use crate::http::MediaType;
+
 /// Which bodies a fetcher reads, by the media type that the answer declares.
 ///
 /// An answer of another type has no body and is marked
@@ -72,15 +74,10 @@ impl TypeSet {
         Ok(Some(TypeSet(patterns.collect::<Result<_, _>>()?)))
     }
 
-    /// Whether a body with this `Content-Type` is wanted.
-    pub(super) fn wants(&self, declared: &[u8]) -> bool {
-        // Parameters follow a semicolon, further fields a comma.
-        let end = declared.iter().position(|byte| matches!(byte, b';' | b','));
-        let essence = declared[..end.unwrap_or(declared.len())].trim_ascii();
-        if !essence.contains(&b'/') {
-            return true;
-        }
-        self.0.iter().any(|pattern| pattern.matches(essence))
+    /// Whether a body of this type is wanted.
+    pub(super) fn wants(&self, declared: &MediaType<'_>) -> bool {
+        let essence = declared.essence().as_bytes();
+        essence.is_empty() || self.0.iter().any(|pattern| pattern.matches(essence))
     }
 }
 
@@ -131,8 +128,10 @@ mod tests {
             "application/octet-stream",
             "",
             "garbage",
+            "xml/",
+            "image/png, text/html",
         ] {
-            assert!(set.wants(wanted.as_bytes()), "{wanted}");
+            assert!(set.wants(&MediaType::parse(wanted)), "{wanted}");
         }
         for unwanted in [
             "audio/mpeg",
@@ -140,9 +139,9 @@ mod tests {
             "image/png",
             "application/pdf",
             "texts/html",
-            "xml/",
+            "text/html, image/png",
         ] {
-            assert!(!set.wants(unwanted.as_bytes()), "{unwanted}");
+            assert!(!set.wants(&MediaType::parse(unwanted)), "{unwanted}");
         }
     }
 

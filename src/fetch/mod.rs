@@ -212,11 +212,22 @@ impl Response {
     /// as Latin-1 (RFC 9110 section 5.5).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.header_bytes(name)
-            .map(|value| match std::str::from_utf8(value) {
-                Ok(text) => Cow::Borrowed(text),
-                Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
-            })
+        self.header_bytes(name).map(text_of)
+    }
+
+    /// The `Content-Type`. Several fields are joined by commas, as RFC 9110
+    /// section 5.3 has it.
+    #[must_use]
+    pub fn content_type(&self) -> Option<Cow<'_, str>> {
+        let mut fields = self.header_all("content-type");
+        match (fields.next(), fields.next()) {
+            (Some(_), Some(_)) => {
+                let all: Vec<&[u8]> = self.header_all("content-type").collect();
+                let joined = all.join(&b", "[..]);
+                Some(text_of(&joined).into_owned().into())
+            }
+            (first, _) => first.map(text_of),
+        }
     }
 
     /// The body, decoded unless [`undecoded`](Self::undecoded).
@@ -266,10 +277,31 @@ impl Response {
         self.elapsed
     }
 
+    /// Whether the answer is a part of a page and says of which (RFC 9110
+    /// section 15.3.7).
+    pub(crate) fn is_part(&self) -> bool {
+        let is_whole = |range: &str| {
+            let range = range.trim().strip_prefix("bytes 0-")?;
+            let (last, length) = range.split_once('/')?;
+            let length = length.parse::<u64>().ok()?;
+            Some(last.parse::<u64>().ok()?.checked_add(1)? == length)
+        };
+        let range = self.header("content-range");
+        self.status == 206 && range.is_some_and(|range| is_whole(&range) != Some(true))
+    }
+
     /// Whether the status is one that points elsewhere: 301, 302, 303, 307 or
     /// 308 (RFC 9110 section 15.4).
     #[must_use]
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+}
+
+/// A header field's value as text.
+fn text_of(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
     }
 }

@@ -12,6 +12,7 @@ use super::text::Text;
 use super::tree::Place;
 
 const LINK: AttrSet = AttrSet::of(&[Attr::Href, Attr::Rel]);
+const ANCHOR: AttrSet = AttrSet::of(&[Attr::Href, Attr::XlinkHref, Attr::Rel]);
 const SRC: AttrSet = AttrSet::of(&[Attr::Src]);
 const BASE: AttrSet = AttrSet::of(&[Attr::Href]);
 const META: AttrSet = AttrSet::of(&[Attr::Name, Attr::Property, Attr::HttpEquiv, Attr::Content]);
@@ -25,6 +26,8 @@ const LANG: AttrSet = AttrSet::of(&[Attr::Lang]);
 )]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
+    /// Whether the page is XHTML, where `<title/>` is an empty element.
+    pub(super) xml: bool,
     pub(super) links: bool,
     /// Title, description, canonical URL and language.
     pub(super) head: bool,
@@ -88,7 +91,8 @@ impl Collector {
     #[inline]
     pub(super) fn wanted(&self, tag: Tag) -> AttrSet {
         let attrs = match tag {
-            Tag::A | Tag::Area if self.wanted.links => LINK,
+            Tag::A if self.wanted.links => ANCHOR,
+            Tag::Area if self.wanted.links => LINK,
             Tag::Iframe | Tag::Frame if self.wanted.links => SRC,
             Tag::Base => BASE,
             Tag::Meta if self.wanted.links || self.wanted.head || self.wanted.metas => META,
@@ -102,6 +106,11 @@ impl Collector {
         } else {
             attrs
         }
+    }
+
+    #[inline]
+    pub(super) fn is_xml(&self) -> bool {
+        self.wanted.xml
     }
 
     #[inline]
@@ -123,7 +132,11 @@ impl Collector {
         }
         match place {
             Place::Html => self.html(tag, attrs),
-            Place::Foreign if tag == Tag::A => self.link(tag, attrs),
+            Place::Foreign if tag == Tag::A => {
+                // SVG 2 section 16.2: the older attribute where the other is not.
+                let href = attrs.get(Attr::Href).or(attrs.get(Attr::XlinkHref));
+                self.link(LinkKind::Anchor, href, attrs);
+            }
             Place::Foreign | Place::Nowhere => {}
         }
     }
@@ -131,7 +144,13 @@ impl Collector {
     #[inline]
     fn html(&mut self, tag: Tag, attrs: &Attrs) {
         match tag {
-            Tag::A | Tag::Area | Tag::Iframe | Tag::Frame => self.link(tag, attrs),
+            Tag::A => self.link(LinkKind::Anchor, attrs.get(Attr::Href), attrs),
+            Tag::Area => self.link(LinkKind::Area, attrs.get(Attr::Href), attrs),
+            Tag::Iframe | Tag::Frame => {
+                // A frame without an address shows nothing; it is not the page.
+                let src = attrs.get(Attr::Src).filter(|src| !src.is_empty());
+                self.link(LinkKind::Frame, src, attrs);
+            }
             Tag::Meta => self.meta(attrs),
             Tag::Base if self.base.is_none() => self.base = attrs.get(Attr::Href).map(text_of),
             Tag::Link if self.canonical.is_none() => {
@@ -155,16 +174,8 @@ impl Collector {
         }
     }
 
-    fn link(&mut self, tag: Tag, attrs: &Attrs) {
-        let (Some(kind), true) = (LinkKind::of(tag), self.wanted.links) else {
-            return;
-        };
-        let href = match kind {
-            // A frame without an address shows nothing; it is not the page.
-            LinkKind::Frame => attrs.get(Attr::Src).filter(|src| !src.is_empty()),
-            _ => attrs.get(Attr::Href),
-        };
-        if let Some(href) = href {
+    fn link(&mut self, kind: LinkKind, href: Option<&[u8]>, attrs: &Attrs) {
+        if let Some(href) = href.filter(|_| self.wanted.links) {
             let rel = attrs.get(Attr::Rel).unwrap_or_default();
             self.references
                 .push(kind, href, has_token(rel, b"nofollow"));

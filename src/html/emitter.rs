@@ -8,7 +8,7 @@ use html5gum::{Error, State};
 use super::collect::Collector;
 use super::source::Unwanted;
 use super::tag::{Attr, AttrSet, Name, Tag};
-use super::tree::{Token, Tree};
+use super::tree::{Place, Token, Tree};
 
 /// The wanted attributes of one start tag.
 #[derive(Debug)]
@@ -140,7 +140,20 @@ impl<'a> Emitter<'a> {
         self.unwanted.text.set(!wanted);
     }
 
+    /// Takes in the start tag at hand. XML's empty elements end where they
+    /// start.
     fn start_tag(&mut self) -> Option<State> {
+        let (place, state) = self.open_tag();
+        let tag = self.tag();
+        let is_empty = self.self_closing && self.collector.is_xml() && !tag.is_void();
+        if is_empty && place != Place::Foreign {
+            self.end_tag(tag);
+            return None;
+        }
+        state
+    }
+
+    fn open_tag(&mut self) -> (Place, Option<State>) {
         let tag = self.tag();
         let value = match tag {
             Tag::Input => self.attrs.get(Attr::Type),
@@ -170,7 +183,17 @@ impl<'a> Emitter<'a> {
             &self.attrs,
             self.self_closing,
         );
-        verdict.state
+        (verdict.place, verdict.state)
+    }
+
+    fn end_tag(&mut self, tag: Tag) {
+        let was_raw = self.tree.raw().is_some();
+        let was_in_body = self.tree.in_body();
+        self.tree.end(tag, &self.name);
+        self.note_body(was_in_body);
+        if self.collector.wants_text() {
+            self.collector.end(tag, &self.name, was_raw);
+        }
     }
 }
 
@@ -235,13 +258,7 @@ impl html5gum::Emitter for Emitter<'_> {
             return state;
         }
         let tag = self.tag();
-        let was_raw = self.tree.raw().is_some();
-        let was_in_body = self.tree.in_body();
-        self.tree.end(tag, &self.name);
-        self.note_body(was_in_body);
-        if self.collector.wants_text() {
-            self.collector.end(tag, &self.name, was_raw);
-        }
+        self.end_tag(tag);
         self.note_wants();
         None
     }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use encoding_rs::Encoding;
 use url::Url;
 
-use super::tag::Tag;
 use crate::uri;
 
 /// A link of a page.
@@ -28,7 +27,7 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// `a href`, in SVG and `MathML` too.
+    /// `a href`, in SVG (also as `xlink:href`) and `MathML` too.
     Anchor,
     /// `area href`
     Area,
@@ -36,17 +35,6 @@ pub enum LinkKind {
     Frame,
     /// `meta http-equiv=refresh`
     Refresh,
-}
-
-impl LinkKind {
-    pub(super) fn of(tag: Tag) -> Option<LinkKind> {
-        match tag {
-            Tag::A => Some(LinkKind::Anchor),
-            Tag::Area => Some(LinkKind::Area),
-            Tag::Iframe | Tag::Frame => Some(LinkKind::Frame),
-            _ => None,
-        }
-    }
 }
 
 /// The references of a page as they are written, each once.

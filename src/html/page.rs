@@ -24,12 +24,17 @@ use crate::uri;
 /// let options = PageOptions::new().metas(true).text(true).agent("canter");
 /// # let _ = options;
 /// ```
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is asked for on its own"
+)]
 #[derive(Debug, Clone, Default)]
 #[must_use = "options do nothing until a page is parsed with them"]
 pub struct PageOptions {
     metas: bool,
     text: bool,
     json_ld: bool,
+    xml: bool,
     agent: Option<Arc<str>>,
 }
 
@@ -54,6 +59,14 @@ impl PageOptions {
     /// Whether JSON-LD is kept for [`Page::json_ld`].
     pub fn json_ld(mut self, keep: bool) -> Self {
         self.json_ld = keep;
+        self
+    }
+
+    /// Whether the page is XHTML by its media type. It is read as HTML all the
+    /// same, but for elements such as `<title/>`, which are empty there and
+    /// would take in what follows.
+    pub fn xml(mut self, xml: bool) -> Self {
+        self.xml = xml;
         self
     }
 
@@ -106,6 +119,7 @@ impl Page {
         options: &PageOptions,
     ) -> Self {
         let wanted = Wanted {
+            xml: options.xml,
             links: true,
             head: true,
             metas: options.metas,
@@ -312,4 +326,38 @@ fn base_url(url: &Url, href: Option<&str>, encoding: &'static Encoding) -> Url {
     href.and_then(|href| uri::join(url, href, encoding))
         .filter(|base| !matches!(base.scheme(), "data" | "javascript"))
         .unwrap_or_else(|| url.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::UTF_8;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_svg_may_have_its_address_in_the_older_attribute() {
+        let html =
+            "<a xlink:href=no><svg><a xlink:href=old></a><a xlink:href=no href=new></a></svg>";
+        let base = Url::parse("http://a.test/").expect("a URL");
+        let links = page_links(html, &base);
+        let paths: Vec<_> = links.iter().map(|link| link.url.path()).collect();
+        assert_eq!(paths, ["/old", "/new"]);
+    }
+
+    #[test]
+    fn empty_elements_are_empty_in_xhtml_alone() {
+        let html = "<html><head><title/><script src='s'/><style/></head><body><textarea/>\
+            <template/><a href='x'/>t<svg><a href='y'/><script/><a href='z'/></svg></body></html>";
+        let base = Url::parse("http://a.test/x/").expect("a URL");
+        let found = |xml: bool| {
+            let options = PageOptions::new().xml(xml).text(true);
+            let page = Page::parse(html, &base, UTF_8, &options);
+            let links = page.links().iter();
+            let links: Vec<_> = links.map(|link| link.url.path().to_owned()).collect();
+            (links, page.text().map(str::to_owned))
+        };
+        let links = ["/x/x", "/x/y", "/x/z"].map(str::to_owned).to_vec();
+        assert_eq!(found(true), (links, Some("t".to_owned())));
+        assert!(found(false).0.is_empty(), "the title takes in all of it");
+    }
 }

@@ -175,11 +175,15 @@ impl Stack {
     /// Closes the nearest HTML element of that name, as an end tag does. Says
     /// whether the end tag looks for it outside of the stack.
     pub(super) fn close_html(&mut self, tag: Tag, name: &Name) -> bool {
+        let of_table = tag == Tag::Table || is_table_part(tag);
         for at in (0..self.nodes.len()).rev() {
             match &self.nodes[at] {
                 Node::Foreign(_, Inside::Foreign, _) => {}
+                Node::Foreign(..) if of_table => {}
                 Node::Template | Node::Foreign(..) => return false,
-                Node::Html(_, other) if other == name => {
+                Node::Html(inner, other)
+                    if other == name || tag.is_heading() && inner.is_heading() =>
+                {
                     // The end of a form leaves open what is open inside.
                     if tag == Tag::Form {
                         self.nodes.remove(at);
@@ -189,10 +193,12 @@ impl Stack {
                     return false;
                 }
                 Node::Html(other, _) => {
-                    let fence = if tag.closes_inner() {
-                        is_scope(*other)
-                    } else {
-                        other.is_special()
+                    let fence = match tag {
+                        _ if of_table => *other == Tag::Table,
+                        _ if !tag.closes_inner() => other.is_special(),
+                        Tag::P => is_scope(*other) || *other == Tag::Button,
+                        Tag::Li => is_scope(*other) || matches!(other, Tag::Ol | Tag::Ul),
+                        _ => is_scope(*other),
                     };
                     if fence {
                         return false;
@@ -232,4 +238,27 @@ pub(super) fn is_table_part(tag: Tag) -> bool {
             | Tag::Thead
             | Tag::Tr
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use crate::html::page_links;
+
+    #[test]
+    fn an_end_tag_ends_no_more_inside_of_foreign_content_than_the_standard_says() {
+        let base = Url::parse("http://a.test/").expect("a URL");
+        // Whatever holds the foreign element open makes the script a script.
+        for html in [
+            "<svg><foreignObject><p><button></p></foreignObject><script><a href=n></script>",
+            "<svg><foreignObject><li><ul></li></foreignObject><script><a href=n></script>",
+            "<svg><foreignObject><h1><b></h2></b></foreignObject><title><a href=y></title>",
+            "<table><td><svg><foreignObject></table><script><a href=n></script><a href=y>",
+            "<svg><foreignObject><table><tr><td><div></tr></foreignObject><script><a href=n></script>",
+        ] {
+            let links = page_links(html, &base);
+            assert!(links.iter().all(|link| link.url.path() != "/n"), "{html}");
+        }
+    }
 }

@@ -268,10 +268,19 @@ questions! {
     may_lack_end END_OPTIONAL;
 }
 
+impl Tag {
+    /// Whether it is a heading: the end tag of one ends any other (13.2.6.4.7).
+    pub(super) fn is_heading(self) -> bool {
+        use Tag::{H1, H2, H3, H4, H5, H6};
+        matches!(self, H1 | H2 | H3 | H4 | H5 | H6)
+    }
+}
+
 /// The attributes that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attr {
     Href,
+    XlinkHref,
     Src,
     Rel,
     Name,
@@ -289,12 +298,13 @@ pub(super) enum Attr {
 }
 
 impl Attr {
-    pub(super) const COUNT: usize = 15;
+    pub(super) const COUNT: usize = 16;
 
     #[inline]
     pub(super) fn from_name(name: &[u8]) -> Option<Attr> {
         Some(match name {
             b"href" => Attr::Href,
+            b"xlink:href" => Attr::XlinkHref,
             b"src" => Attr::Src,
             b"rel" => Attr::Rel,
             b"name" => Attr::Name,

@@ -205,6 +205,7 @@ impl Tree {
             }
             Mode::AfterFrameset => match token.tag {
                 Tag::Noframes => self.raw_text(State::RawText),
+                Tag::Html => Verdict::of(Place::Html),
                 _ => Verdict::of(Place::Nowhere),
             },
         }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 /// What a `Content-Type` value says: the type, and the charset if it names one.
 ///
 /// Reading never fails; a value without a type has an empty one. When values
-/// were joined by commas the first type counts. Nothing is copied unless letters
-/// must be lower-cased.
+/// were joined by commas the last type counts, and a charset of an earlier one
+/// only if that was the same type (Fetch section 3.6, "extract a MIME type").
+/// Nothing is copied unless letters must be lower-cased.
 ///
 /// ```
 /// use canter::http::MediaType;
@@ -26,13 +27,33 @@ impl<'a> MediaType<'a> {
     #[must_use]
     pub fn parse(value: &'a str) -> Self {
         let mut media = MediaType::default();
+        let mut of_one = MediaType::default();
         let mut rest = value;
         while !rest.is_empty() {
             let (part, after) = split_part(rest);
-            media.part(part.trim());
+            of_one.part(part.trim());
+            let length = rest.len() - after.len();
+            if after.is_empty() || rest.as_bytes()[length - 1] == b',' {
+                media.follow(std::mem::take(&mut of_one));
+            }
             rest = after;
         }
         media
+    }
+
+    /// Takes what the next of several values says.
+    fn follow(&mut self, next: MediaType<'a>) {
+        let says_nothing = matches!(next.essence(), "" | "*/*");
+        if !says_nothing && next.essence != self.essence {
+            // A charset without a type is that of the type that follows.
+            if !self.essence.is_empty() {
+                self.charset = None;
+            }
+            self.essence = next.essence;
+        } else if self.essence.is_empty() {
+            self.essence = next.essence;
+        }
+        self.charset = next.charset.or(self.charset.take());
     }
 
     fn part(&mut self, part: &'a str) {
@@ -208,10 +229,17 @@ mod tests {
                 "text/html",
                 Some("koi8-r"),
             ),
+            ("text/html;charset=utf-8,text/plain", "text/plain", None),
+            ("text/plain, text/html", "text/html", None),
             (
-                "text/html;charset=utf-8,text/plain",
+                "text/html;charset=koi8-r, */*, ,x",
                 "text/html",
-                Some("utf-8"),
+                Some("koi8-r"),
+            ),
+            (
+                "text/html;charset=koi8-r, text/html",
+                "text/html",
+                Some("koi8-r"),
             ),
             (
                 "TEXT/HTML ;  CHARSET=UTF-8 ; q=1",

@@ -5,6 +5,7 @@
 //! entries that could be read, and the fault beside them; time is linear in the
 //! text, and memory does not grow with what a compressed body inflates to.
 
+mod base;
 mod lastmod;
 mod source;
 #[cfg(test)]
@@ -77,7 +78,8 @@ impl fmt::Display for Kind {
 #[non_exhaustive]
 pub struct Entry {
     /// An absolute http or https URL as it is written, references decoded and
-    /// outer white space removed.
+    /// outer white space removed. A relative link of a feed is made absolute by
+    /// its `xml:base`, and left out without one.
     pub loc: String,
     /// When it changed last, as it is written: `lastmod`, RSS's `pubDate`, Atom's
     /// `updated`.

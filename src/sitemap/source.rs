@@ -30,7 +30,17 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn open(body: &'a [u8]) -> Self {
         let inner: Box<dyn BufRead + 'a> = if body.starts_with(GZIP) {
-            Box::new(Transcoder::new(MultiGzDecoder::new(body), None))
+            let mut start = [0; GZIP.len()];
+            let is_packed_twice =
+                MultiGzDecoder::new(body).read_exact(&mut start).is_ok() && start == GZIP;
+            let once = MultiGzDecoder::new(body);
+            if is_packed_twice {
+                // A server packs on its way out what was packed in its folder.
+                let twice = MultiGzDecoder::new(once);
+                Box::new(Transcoder::new(twice, None))
+            } else {
+                Box::new(Transcoder::new(once, None))
+            }
         } else {
             let encoding = encoding_of(body);
             let mark = Encoding::for_bom(body).map_or(0, |(_, length)| length);

@@ -287,6 +287,32 @@ fn feeds_give_the_link_of_each_item_and_when_it_changed() {
 }
 
 #[test]
+fn an_item_without_a_link_is_where_its_permanent_name_says() {
+    let rss = parse(
+        b"<rss><channel><item><guid>http://a.test/1</guid></item>\
+          <item><guid isPermaLink='false'>http://a.test/no</guid></item>\
+          <item><guid isPermaLink='true'>http://a.test/no</guid><link>http://a.test/2</link></item>\
+          <item><link/><guid isPermaLink=true>\n http://a.test/3 </guid></item>\
+          <item><guid>tag:a.test,2020:4</guid></item></channel></rss>",
+    );
+    assert_eq!((rss.kind, locs(&rss)), (Kind::Rss, vec!["1", "2", "3"]));
+}
+
+#[test]
+fn a_file_that_is_packed_twice_is_unpacked_twice() {
+    let list = format!("<urlset>{}</urlset>", entries(1..3));
+    assert_eq!(
+        read(gzip([gzip([&list])])),
+        whole(Kind::Urlset, &["1", "2"])
+    );
+    let bomb = gzip([gzip([vec![b' '; 60 << 20]])]);
+    assert!(parse(&bomb).error.is_some());
+    let cut = gzip([&gzip([&list])[..40]]);
+    assert!(parse(&cut).error.is_some());
+    assert!(parse(&gzip([&[0x1f, 0x8b][..]])).error.is_some());
+}
+
+#[test]
 fn a_text_list_gives_each_line_that_is_a_url() {
     let text = "\u{feff}http://a.test/1\r\n  http://a.test/2\t\rHTTP://a.test/3\n\n# no\nsee http://a.test/no\nhttp://a.test/a b\n";
     let (kind, locs, fault) = read(text);

@@ -8,6 +8,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
+use super::base::Bases;
 use super::source::Source;
 use super::{Flow, Kind, Sink};
 use crate::html::visible_text;
@@ -31,6 +32,9 @@ enum Role {
     Root,
     Entry,
     Loc,
+    /// What a feed's item is known by, which is its location as well unless it
+    /// says otherwise (RSS 2.0, `guid`).
+    Permalink,
     /// When the entry changed.
     Modified,
     /// When it appeared, which stands in where the former is missing.
@@ -40,7 +44,7 @@ enum Role {
 
 impl Role {
     fn is_field(self) -> bool {
-        matches!(self, Role::Loc | Role::Modified | Role::Published)
+        !matches!(self, Role::Root | Role::Entry | Role::Other)
     }
 }
 
@@ -55,6 +59,7 @@ struct Open {
 #[derive(Default)]
 struct Draft {
     loc: Option<String>,
+    permalink: Option<String>,
     modified: Option<String>,
     published: Option<String>,
     /// The text of the field at hand.
@@ -66,6 +71,7 @@ pub(super) struct Walk<'s, 'f> {
     sink: &'s mut Sink<'f>,
     open: Vec<Open>,
     names: String,
+    bases: Bases,
     draft: Draft,
 }
 
@@ -101,6 +107,7 @@ impl<'s, 'f> Walk<'s, 'f> {
             sink,
             open: Vec::new(),
             names: String::new(),
+            bases: Bases::default(),
             draft: Draft::default(),
         }
     }
@@ -224,7 +231,7 @@ impl<'s, 'f> Walk<'s, 'f> {
         let name: &str = name.as_ref();
         let (prefix, local) = split_name(name);
         if self.open.is_empty() {
-            return self.outermost(name, local);
+            return self.outermost(tag, name, local);
         }
         let entry_name = match self.sink.summary.kind {
             Kind::Index => "sitemap",
@@ -237,6 +244,7 @@ impl<'s, 'f> Walk<'s, 'f> {
             match entry {
                 None => {
                     self.draft = Draft::default();
+                    self.bases.enter(self.open.len(), tag);
                     self.push(Role::Entry, name);
                     return Flow::Continue(());
                 }
@@ -244,6 +252,7 @@ impl<'s, 'f> Walk<'s, 'f> {
                 Some(at) if split_name(self.name(at)).0 == prefix => {
                     self.sink.fault(format!("{name} without an end tag"));
                     self.close(at)?;
+                    self.bases.enter(self.open.len(), tag);
                     self.push(Role::Entry, name);
                     return Flow::Continue(());
                 }
@@ -265,13 +274,14 @@ impl<'s, 'f> Walk<'s, 'f> {
     }
 
     /// An element outside of any list: the root, or nothing of interest.
-    fn outermost(&mut self, name: &str, local: &str) -> Flow {
+    fn outermost(&mut self, tag: &BytesStart<'_>, name: &str, local: &str) -> Flow {
         let kind = &mut self.sink.summary.kind;
         if let Some(found) = root_kind(local)
             && (*kind == Kind::Unknown || *kind == found)
         {
             *kind = found;
             self.sink.complete = false;
+            self.bases.enter(self.open.len(), tag);
             self.push(Role::Root, name);
         } else if *kind == Kind::Unknown && local.eq_ignore_ascii_case("html") {
             return Flow::Break(());
@@ -299,6 +309,8 @@ impl<'s, 'f> Walk<'s, 'f> {
             Kind::Rss => {
                 if is_own && is_one_of(local, &["link"]) {
                     return Role::Loc;
+                } else if is_own && is_one_of(local, &["guid"]) && is_permalink(tag) {
+                    return Role::Permalink;
                 } else if is_one_of(local, &["pubdate"]) {
                     return Role::Modified;
                 } else if is_one_of(local, &["date"]) {
@@ -331,7 +343,7 @@ impl<'s, 'f> Walk<'s, 'f> {
             }
         }
         if is_page && self.draft.loc.is_none() {
-            self.draft.loc = href.map(|href| href.trim().to_owned());
+            self.draft.loc = href.map(|href| self.bases.resolve(tag, href.trim()));
         }
     }
 
@@ -359,12 +371,13 @@ impl<'s, 'f> Walk<'s, 'f> {
         while self.open.len() > down_to {
             let Some(open) = self.open.pop() else { break };
             self.names.truncate(open.name_start);
+            self.bases.leave(self.open.len());
             match open.role {
                 Role::Other => {}
                 Role::Root => self.sink.complete = true,
                 Role::Entry => {
                     let draft = std::mem::take(&mut self.draft);
-                    if let Some(loc) = draft.loc {
+                    if let Some(loc) = draft.loc.or(draft.permalink) {
                         self.sink.entry(&loc, draft.modified.or(draft.published))?;
                     }
                 }
@@ -384,6 +397,7 @@ impl<'s, 'f> Walk<'s, 'f> {
         }
         let field = match role {
             Role::Loc => &mut draft.loc,
+            Role::Permalink => &mut draft.permalink,
             Role::Modified => &mut draft.modified,
             _ => &mut draft.published,
         };
@@ -441,8 +455,17 @@ fn push_reference(reference: &BytesRef<'_>, out: &mut String) {
     }
 }
 
+/// Whether a `guid` is an address: unless it says that it is none.
+fn is_permalink(tag: &BytesStart<'_>) -> bool {
+    let mut attributes = tag.html_attributes();
+    !attributes.with_checks(false).flatten().any(|attribute| {
+        let name: &str = attribute.key.as_ref();
+        name.eq_ignore_ascii_case("isPermaLink") && attribute.value.trim() == "false"
+    })
+}
+
 /// An attribute value with its references replaced.
-fn unescaped(value: &str) -> String {
+pub(super) fn unescaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
     while let Some((before, after)) = rest.split_once('&') {

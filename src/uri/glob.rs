@@ -96,7 +96,7 @@ impl Glob {
         // it will be compared with.
         let rooted = pattern.starts_with('/');
         let text = format!("http://host{}{pattern}", if rooted { "" } else { "/" });
-        let Ok(url) = Url::parse(&text) else {
+        let Some(url) = super::parse(&text) else {
             return fail("is not a path");
         };
         let text = canonical_str(&url);

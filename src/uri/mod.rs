@@ -20,7 +20,7 @@ pub use hosts::{HostPattern, Hosts};
 pub use location::resolve_location;
 pub(crate) use params::SESSION_IDS;
 pub use params::{DropParams, drop_params};
-pub(crate) use resolve::join;
+pub(crate) use resolve::{encode_carets, join};
 pub use resolve::{parse, resolve, resolve_with_encoding};
 
 use std::borrow::Cow;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use url::Url;
 
 /// Names under which servers hand out session ids in URLs.
-pub(crate) const SESSION_IDS: [&str; 12] = [
+pub(crate) const SESSION_IDS: [&str; 14] = [
     "jsessionid",
     "phpsessid",
     "aspsessionid*",
@@ -22,10 +22,13 @@ pub(crate) const SESSION_IDS: [&str; 12] = [
     "oscsid",
     "zenid",
     "osclid",
+    "(s(*",
+    "(x(1)s(*",
 ];
 
 /// Names of parameters to take out of URLs; `*` stands for any letters. Case
-/// makes no difference, and a name may be percent-encoded in the URL.
+/// makes no difference, and a name may be percent-encoded in the URL. One in
+/// parentheses names a whole segment of the path, as ASP.NET's `(S(id))`.
 ///
 /// ```
 /// use canter::{Url, uri::{self, DropParams}};
@@ -92,7 +95,7 @@ impl DropParams {
         if self.patterns.is_empty() {
             return url;
         }
-        if url.path().contains(';')
+        if (url.path().contains(';') || url.path().contains("/("))
             && let Some(path) = self.without_path_params(url.path())
         {
             url.set_path(&path);
@@ -133,6 +136,9 @@ impl DropParams {
         };
         let mut left = String::with_capacity(path.len());
         for (n, segment) in path.split('/').enumerate() {
+            if segment.starts_with('(') && self.names(segment) {
+                continue;
+            }
             if n > 0 {
                 left.push('/');
             }
@@ -308,6 +314,18 @@ mod tests {
             "http://a.test;jsessionid=E4.node_2?p=v",
             "http://a.test;jsessionid=e4.node_2/?p=v",
         );
+    }
+
+    #[test]
+    fn a_segment_of_the_path_may_be_a_session_id() {
+        let ids = DropParams::session_ids();
+        for path in ["/(S(lit3py55t21z5v))/a/b?c", "/a/(X(1)S(lit3))/b?c"] {
+            let url = format!("http://a.test{path}");
+            becomes(&ids, &url, "http://a.test/a/b?c");
+        }
+        becomes(&ids, "http://a.test/(s(x))", "http://a.test/");
+        let other = "http://a.test/(draft)/Rust_(S(x))/(S)";
+        becomes(&ids, other, other);
     }
 
     #[test]

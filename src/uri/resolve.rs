@@ -23,7 +23,8 @@ use super::is_web;
 /// ```
 #[must_use]
 pub fn parse(text: &str) -> Option<Url> {
-    Url::parse(text).ok().filter(is_web)
+    let url = Url::parse(text).ok().filter(is_web)?;
+    Some(encode_carets(url))
 }
 
 /// Resolves a reference against a base (WHATWG URL section 4.4): what a
@@ -64,7 +65,7 @@ pub(crate) fn join(base: &Url, href: &str, encoding: &'static Encoding) -> Optio
     let encoding = encoding.output_encoding();
     // Where ASCII means ASCII, only other letters can tell the encodings apart.
     if encoding == UTF_8 || (encoding.is_ascii_compatible() && href.is_ascii()) {
-        return options.parse(&href).ok();
+        return options.parse(&href).ok().map(encode_carets);
     }
     // The parser hands out a query in pieces cut at tabs and line ends, but a
     // stateful encoding needs it whole.
@@ -77,6 +78,17 @@ pub(crate) fn join(base: &Url, href: &str, encoding: &'static Encoding) -> Optio
         .encoding_override(Some(&|query| Cow::Owned(encode_query(query, encoding))))
         .parse(&href)
         .ok()
+        .map(encode_carets)
+}
+
+/// Encodes each `^` of a path: the standard's path percent-encode set has it
+/// since 2024, that of the `url` crate has not.
+pub(crate) fn encode_carets(mut url: Url) -> Url {
+    if is_web(&url) && url.path().contains('^') {
+        let path = url.path().replace('^', "%5E");
+        url.set_path(&path);
+    }
+    url
 }
 
 fn is_tab_or_newline(c: char) -> bool {
@@ -223,6 +235,19 @@ mod tests {
         let got = resolve(&url("http://a.test/"), &long).expect("a URL");
         assert_eq!(got.as_str().len(), "http://a.test/".len() + long.len());
         resolved("http://a.test/", "/a\0b", "http://a.test/a%00b");
+    }
+
+    #[test]
+    fn a_caret_is_encoded_in_a_path_and_nowhere_else() {
+        let base = "http://a.test/d^r/";
+        resolved(base, "x^/../y^?^#^", "http://a.test/d%5Er/y%5E?^#^");
+        assert_eq!(
+            parse("http://a.test/^").map(String::from).as_deref(),
+            Some("http://a.test/%5E")
+        );
+        let other = resolve_with_encoding(&url(base), "^?é", WINDOWS_1252).expect("a URL");
+        assert_eq!(other.as_str(), "http://a.test/d%5Er/%5E?%E9");
+        assert!(join(&url("data:,a^b"), "#^", UTF_8).is_some());
     }
 
     #[track_caller]

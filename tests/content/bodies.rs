@@ -275,12 +275,22 @@ fn a_content_type_is_checked_against_the_bytes() {
             Resp::ok("application/octet-stream", html("/bytes")),
             Title,
         ),
+        (
+            "/last-counts",
+            Resp::ok("text/plain", html("/last-counts")).header("Content-Type", "text/html"),
+            Title,
+        ),
+        (
+            "/last-counts-too",
+            Resp::ok("text/html, image/png", html("/last-counts-too")),
+            Bare,
+        ),
         ("/no-slash", Resp::ok("html", html("/no-slash")), Title),
         (
             "/xhtml",
             Resp::ok(
                 "application/xhtml+xml",
-                "<?xml version='1.0'?><html><title>/xhtml</title></html>",
+                "<?xml version='1.0'?><html><script src='x'/><title>/xhtml</title></html>",
             ),
             Title,
         ),
@@ -323,6 +333,22 @@ fn a_content_type_is_checked_against_the_bytes() {
                 .header("Content-Type", "text/html")
                 .body(html("/206")),
             Title,
+        ),
+        (
+            "/all-of-it",
+            Resp::new(206)
+                .header("Content-Type", "text/html")
+                .header("Content-Range", "bytes 0-8191/8192")
+                .body(html("/all-of-it")),
+            Title,
+        ),
+        (
+            "/part",
+            Resp::new(206)
+                .header("Content-Type", "text/html")
+                .header("Content-Range", "bytes 0-20/40")
+                .body(html("/part")),
+            Failed("rejected", 1, "only a part of the page"),
         ),
     ])
     .run(|crawl| {

@@ -63,6 +63,11 @@ fn odd_heads_are_read_or_are_one_clean_error() {
         ),
         ("/200-kilobytes", head(long.as_bytes()), None),
         ("/http-2", head(b"HTTP/2 200\r\n"), None),
+        (
+            "/chunks-ended-by-line-feeds",
+            Resp::raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\nx\n0\n\n"),
+            None,
+        ),
         ("/radio", head(b"ICY 200 OK\r\n"), None),
         ("/no-status", head(b"HTTP/1.1 OK\r\n"), None),
         (

@@ -128,18 +128,18 @@ fn a_redirect_leads_to_its_page_or_says_why_not() {
             {"url": server.url("/chain3"), "status": 307},
         ])
     );
+    outcome.redirected("/ping", &server.url("/pong"));
     for (from, to) in [
-        ("/ping", "/pong"),
         ("/pong", "/ping"),
         ("/self", "/self"),
         ("/self-fragment", "/self-fragment"),
     ] {
-        outcome.redirected(from, &server.url(to));
-        assert_eq!(
-            outcome.asked.count(from),
-            1,
-            "{from}: a loop is walked once"
-        );
+        let words = format!("redirect loop: it leads back to {}", server.url(to));
+        outcome.failed(from, "rejected", 1, &words);
+        assert!(outcome.stderr.contains(&words), "it is said at once");
+    }
+    for path in ["/ping", "/pong", "/self", "/self-fragment"] {
+        assert_eq!(outcome.asked.count(path), 1, "{path}: walked once");
     }
     for (path, words) in [
         ("/no-location", "without a location"),
@@ -293,6 +293,10 @@ fn a_wall_that_sets_a_cookie_and_sends_back_ends_in_the_page() {
         1,
         "nothing has changed for it"
     );
+    outcome.failed("/bare", "rejected", 1, "redirect loop");
+    let stubborn = outcome.ends("/stubborn");
+    assert_eq!(stubborn[0]["end"], "redirected");
+    assert_eq!(stubborn[1]["end"], "failed");
     assert!(!outcome.has_record("/stubborn") && !outcome.has_record("/bare"));
     assert_eq!(outcome.summary["pending"], 0);
 }

@@ -230,6 +230,21 @@ fn long_files_and_odd_answers_forbid_what_they_say() {
             host(Resp::new(410), tried, tried),
             host(Resp::new(500), tried, &[]),
             host(Resp::close(), tried, &[]),
+            host(Resp::raw("no HTTP at all\r\n\r\n"), tried, &[]),
+            host(
+                Resp::text(rules).header("x", "y".repeat(100 * 1024)),
+                tried,
+                &[],
+            ),
+            host(Resp::new(999), tried, &[]),
+            host(Resp::new(304), tried, &[]),
+            host(
+                Resp::new(206)
+                    .header("Content-Range", "bytes 0-12/100")
+                    .body("User-agent: *"),
+                tried,
+                &[],
+            ),
             // Elsewhere.
             host(
                 Resp::redirect(301, "/elsewhere.txt"),
@@ -242,9 +257,9 @@ fn long_files_and_odd_answers_forbid_what_they_say() {
         4,
     );
     assert!(outcome.stderr.contains("over-long"), "{}", outcome.stderr);
-    // Three hosts whose robots.txt cannot be read are left for the next run.
-    assert_eq!(outcome.summary["pending"], 6);
-    assert_eq!(outcome.summary["parked"].as_array().map(Vec::len), Some(3));
+    // Hosts whose robots.txt cannot be read are left for the next run.
+    assert_eq!(outcome.summary["pending"], 16);
+    assert_eq!(outcome.summary["parked"].as_array().map(Vec::len), Some(8));
 }
 
 #[test]
@@ -263,4 +278,20 @@ fn each_file_is_asked_for_once_and_first() {
     assert_eq!(outcome.asked.count("/robots.txt"), 1);
     assert_eq!(outcome.asked[0].path, "/robots.txt");
     assert_eq!(outcome.records.len(), 40);
+}
+
+#[test]
+fn a_long_crawl_delay_is_obeyed_and_said() {
+    let server = Server::scripted(
+        Script::new()
+            .on("/robots.txt", [text("User-agent: *\nCrawl-delay: 1e308\n")])
+            .otherwise(Resp::html("<title>page</title>")),
+    );
+    let outcome = Crawl::from([server.url("/")])
+        .set("policy", "deadline = 0.5")
+        .run(&server, 3);
+    assert_eq!(outcome.asked.count("/"), 0);
+    let words = "robots.txt asks for";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    assert_eq!(outcome.summary["pending"], 1);
 }

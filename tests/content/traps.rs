@@ -144,6 +144,7 @@ fn session_ids_in_urls_are_dropped_and_hosts_are_not_mangled() {
             format!("/shop?sid={id}"),
             format!("/shop?PHPSESSID={id}&a=1"),
             format!("/x;jsessionid={id}?y=1"),
+            format!("/(S({id}))/net/x"),
             format!("/shop?side={}", 1),
             format!("http://127.0.0.1;jsessionid={id}.node_2:{port}/?p=v"),
         ];
@@ -157,9 +158,16 @@ fn session_ids_in_urls_are_dropped_and_hosts_are_not_mangled() {
         Resp::html(page("shop", &links))
     });
     let outcome = Crawl::from([server.url("/")]).run(&server, 0);
-    let mut expected: Vec<String> = ["/", "/shop", "/shop?a=1", "/shop?side=1", "/x?y=1"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut expected: Vec<String> = [
+        "/",
+        "/net/x",
+        "/shop",
+        "/shop?a=1",
+        "/shop?side=1",
+        "/x?y=1",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     expected.extend((0..PAGES).map(|n| format!("/page/{n}")));
     expected.sort_unstable();
     assert_eq!(outcome.paths_on("127.0.0.1"), expected);

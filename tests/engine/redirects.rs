@@ -1,8 +1,8 @@
 //! Redirects are jobs of their own: scope, robots, pause and pace of where
 //! they lead.
 
-use canter::SkipReason;
 use canter::crawler::RunEnd;
+use canter::{ErrorKind, SkipReason};
 
 use crate::drive::{Answer, Driver, Site};
 use crate::{secs, unpaced};
@@ -78,7 +78,7 @@ fn redirects_onto_one_page_fetch_it_once_and_its_retry_is_allowed() {
 }
 
 #[test]
-fn redirects_in_a_ring_end() {
+fn redirects_in_a_ring_end_as_failed() {
     let site = Site::new()
         .on("http://a.test/self", Answer::redirect(302, "/self"))
         .on("http://a.test/1", Answer::redirect(302, "/2"))
@@ -86,7 +86,8 @@ fn redirects_in_a_ring_end() {
     let mut crawl = Driver::new(unpaced().build().unwrap(), site)
         .seeds(["http://a.test/self", "http://a.test/1"]);
     let stats = crawl.run();
-    assert_eq!((stats.requests, stats.redirected), (3, 3));
+    assert_eq!((stats.requests, stats.redirected, stats.failed), (3, 1, 2));
+    assert_eq!(stats.failed_by_kind[&ErrorKind::Rejected], 2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use canter::{ErrorKind, Method, Request};
+use canter::{ErrorKind, Method, Request, uri};
 
 use crate::server::{Server, answer, client, get, hear, page, path_of, send};
 
@@ -221,7 +221,7 @@ fn every_byte_that_a_url_may_have_goes_out_as_it_is() {
     let client = client();
     for byte in (0x21..0x7f).filter(|&byte| byte != b'#') {
         let text = server.url(&format!("/p{0}p?q{0}q", char::from(byte)));
-        let url: url::Url = text.parse().expect("a URL");
+        let url = uri::parse(&text).expect("a URL");
         get(&client, url.as_str()).unwrap_or_else(|error| panic!("{url}: {error}"));
         let head = server.heads().pop().expect("a head");
         assert_eq!(path_of(&head), &url[url::Position::BeforePath..]);

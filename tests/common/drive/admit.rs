@@ -26,6 +26,7 @@ impl Admit {
             refusal: self.scope.refusal(&url).or_else(|| self.traps.check(&url)),
             foreign_host: !self.scope.has_host(&url),
             too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
+            leads_back: false,
             variant_of: url.query().map(|_| {
                 let mut hasher = DefaultHasher::new();
                 url[..Position::AfterPath].hash(&mut hasher);

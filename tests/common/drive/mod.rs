@@ -434,9 +434,10 @@ impl<W: World, S: Watch> Driver<W, S> {
                     return Finished::Failed(self.failure(ErrorKind::Rejected, answer));
                 }
                 let target = uri::resolve(request.url(), location).expect(location);
-                let target =
-                    self.admit
-                        .candidate(hop(request, answer.status, target), purpose, seed);
+                let next = hop(request, answer.status, target);
+                let mut target = self.admit.candidate(next, purpose, seed);
+                let mut hops = target.request.hops().iter();
+                target.leads_back = hops.any(|hop| hop.url == *target.url());
                 found.push(target.clone());
                 return Finished::Redirected(Box::new(target));
             }

@@ -35,7 +35,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    fn new(kind: ErrorKind, status: Option<u16>) -> Self {
+    pub(super) fn new(kind: ErrorKind, status: Option<u16>) -> Self {
         Failure {
             kind,
             status,

@@ -74,6 +74,12 @@ impl Model {
                 self.weigh(at, false);
                 Ending::Ended(End::Done)
             }
+            Meaning::Redirected if ended.found[0].leads_back => {
+                self.cap.ended(false);
+                self.hosts[host].served();
+                let status = Some(ended.answer.status);
+                self.give_up(at, id, Failure::new(ErrorKind::Rejected, status))
+            }
             Meaning::Redirected => {
                 self.cap.ended(false);
                 self.hosts[host].served();
