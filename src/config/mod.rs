@@ -417,6 +417,15 @@ impl OutputPath {
 }
 
 impl Settings {
+    /// Whether anything is read of pages besides their records.
+    #[cfg(feature = "cli")]
+    pub(crate) fn has_rules(&self) -> bool {
+        #[cfg(feature = "select")]
+        return !self.extract.is_empty();
+        #[cfg(not(feature = "select"))]
+        false
+    }
+
     /// Every setting in effect but those of `[[host]]`, in the order of the
     /// tables.
     #[must_use]

@@ -257,23 +257,16 @@ fn mark_before(chars: &[char], at: usize) -> Option<Separator> {
 /// Whether a digit that cannot be read touches the number, or a fraction
 /// stands beside it: `12⁹⁹`, `1½`, `1 ½`.
 fn has_odd_digit(chars: &[char], start: usize, end: usize) -> bool {
-    let is_odd = |c: &&char| c.is_numeric() && digit(**c).is_none();
-    let is_fraction = |c: &&char| matches!(c, '\u{bc}'..='\u{be}' | '\u{2150}'..='\u{215e}');
-    let (before, behind) = (&chars[..start], &chars[end..]);
+    let is_odd = |c: &char| c.is_numeric() && digit(*c).is_none();
+    let is_fraction = |c: &char| matches!(c, '\u{bc}'..='\u{be}' | '\u{2150}'..='\u{215e}');
     let is_space = |c: &&char| c.is_whitespace();
-    before.last().filter(is_odd).is_some()
-        || behind.first().filter(is_odd).is_some()
-        || before
-            .iter()
-            .rev()
-            .find(|c| !is_space(c))
-            .filter(is_fraction)
-            .is_some()
-        || behind
-            .iter()
-            .find(|c| !is_space(c))
-            .filter(is_fraction)
-            .is_some()
+    let (before, behind) = (&chars[..start], &chars[end..]);
+    let touching = [before.last(), behind.first()];
+    let beside = [
+        before.iter().rev().find(|c| !is_space(c)),
+        behind.iter().find(|c| !is_space(c)),
+    ];
+    touching.into_iter().flatten().any(is_odd) || beside.into_iter().flatten().any(is_fraction)
 }
 
 /// Whether nothing but letters stands between two places, one at least.

@@ -218,26 +218,30 @@ fn tiles(record: &Record, run: &RunNote) -> String {
         None => "a minute, without a bound".to_owned(),
     };
     let rate = record.totals.starts as f64 / minutes;
+    let named = |held: u64, one: &str, several: &str| {
+        let name = if held == 1 { one } else { several };
+        (count(held), name.to_owned())
+    };
     let mut tiles = vec![
-        (count(record.totals.starts), "requests".to_owned()),
+        named(record.totals.starts, "request", "requests"),
         (number(rate), bound),
-        (count(run.done), "URLs done".to_owned()),
+        named(run.done, "URL done", "URLs done"),
     ];
-    for (held, name) in [
-        (run.unchanged, "of them unchanged"),
-        (run.redirected, "redirected"),
-        (run.failed, "failed"),
-        (run.skipped, "not asked for"),
-        (run.pending, "left"),
-        (run.retried, "retries"),
-        (run.cancelled, "given up in flight"),
-        (run.records, "records"),
+    for (held, one, several) in [
+        (run.unchanged, "of them unchanged", "of them unchanged"),
+        (run.redirected, "redirected", "redirected"),
+        (run.failed, "failed", "failed"),
+        (run.skipped, "not asked for", "not asked for"),
+        (run.pending, "left", "left"),
+        (run.retried, "retry", "retries"),
+        (run.cancelled, "given up in flight", "given up in flight"),
+        (run.records, "record", "records"),
     ] {
         if held > 0 {
-            tiles.push((count(held), name.to_owned()));
+            tiles.push(named(held, one, several));
         }
     }
-    tiles.push((size(run.bytes), "as decoded".to_owned()));
+    tiles.push((size(run.bytes), "of bodies, decoded".to_owned()));
     let mut out = String::from("<dl class=\"tiles\">");
     for (value, name) in tiles {
         let _ = write!(
