@@ -290,7 +290,7 @@ fn before_the_first_run_the_status_says_so_and_is_no_failure() {
     assert_eq!((&json["runs"], &json["urls"]), (&json!(0), &json!(0)));
     assert!(!crawl.path("state").exists(), "looking makes nothing");
     // Whatever else is in the way is a failure.
-    fs::write(crawl.path("state"), "no folder").expect("a file");
+    fs::create_dir_all(crawl.path("state/journal.jsonl")).expect("a folder");
     canter(["status", &config]).run().expect_code(1);
 }
 
