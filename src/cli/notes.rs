@@ -99,8 +99,9 @@ pub(super) fn of(
     }
     if settings.output.existing == Existing::Replace && settings.state.is_some() {
         notes.push(
-            "output.existing = \"replace\" with state.dir: a later pass leaves a file of the \
-             new and changed pages alone; {pass} in its name keeps each pass"
+            "output.existing = \"replace\" with state.dir: after a later pass the file holds \
+             only what that pass wrote: new pages and those sent again; {pass} in its name \
+             keeps each pass"
                 .to_owned(),
         );
     }
@@ -219,7 +220,7 @@ mod tests {
             ),
             (
                 "output = { path = \"p\", existing = \"replace\" }\nstate.dir = \"s\"",
-                "a later pass leaves a file of the new and changed pages alone",
+                "after a later pass the file holds only what that pass wrote",
             ),
             (
                 "scope.drop_params = [\"utm_*\"]",

@@ -63,7 +63,7 @@ pub(super) fn is_before_first_run(error: &Error) -> bool {
 /// What is said of a crawl that has no state.
 pub(super) fn nothing_yet(dir: &Path) -> String {
     format!(
-        "nothing has been run yet: {} holds no state; `canter run` begins the crawl",
+        "nothing has been run yet: there is no state in {}; `canter run` begins the crawl",
         dir.display()
     )
 }

@@ -418,11 +418,14 @@ impl OutputPath {
 
 impl Settings {
     /// Whether anything is read of pages besides their records.
-    #[cfg(feature = "cli")]
+    #[cfg(all(feature = "cli", feature = "select"))]
     pub(crate) fn has_rules(&self) -> bool {
-        #[cfg(feature = "select")]
-        return !self.extract.is_empty();
-        #[cfg(not(feature = "select"))]
+        !self.extract.is_empty()
+    }
+
+    #[cfg(all(feature = "cli", not(feature = "select")))]
+    #[expect(clippy::unused_self, reason = "without the feature there are no rules")]
+    pub(crate) fn has_rules(&self) -> bool {
         false
     }
 

@@ -210,8 +210,19 @@ impl Run {
         };
         let mixed = kinds().any(|&kind| kind != last);
         let once = kinds().filter(|&&kind| kind == last).count() == 1;
+        let expected = match decimal {
+            Decimal::Guess => None,
+            Decimal::Point => Some(Separator::Point),
+            Decimal::Comma => Some(Separator::Comma),
+        };
+        // Before a dash nothing but the decimal one can stand, whatever is
+        // expected; but then the expected one must not stand elsewhere.
+        let dashed = self.groups.last().is_some_and(String::is_empty);
+        if dashed && expected.is_some_and(|kind| kind != last) && mixed {
+            return None;
+        }
         let kind = match decimal {
-            _ if last == Separator::Decimal => last,
+            _ if dashed || last == Separator::Decimal => last,
             Decimal::Point => Separator::Point,
             Decimal::Comma => Separator::Comma,
             // Two kinds, or a comma after spaces: the last one is decimal.
