@@ -448,7 +448,7 @@ fn with_v_each_change_of_what_is_waited_for_is_logged_once() {
         .collect();
     assert_eq!(waits, ["gap of 127.0.0.1"], "{}", run.stderr);
     assert!(
-        run.stderr.contains("info: the run begins with 1 URLs"),
+        run.stderr.contains("info: the run begins with 1 URL"),
         "{}",
         run.stderr
     );

@@ -409,7 +409,7 @@ fn without_a_state_there_is_nothing_to_report() {
     assert!(run.stderr.contains("keeps no state"), "{}", run.stderr);
     let run = report(&crawl).run().expect_code(1);
     assert!(
-        run.stderr.contains("cannot read the state"),
+        run.stderr.starts_with("canter: nothing has been run yet"),
         "{}",
         run.stderr
     );

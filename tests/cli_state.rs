@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use common::{Crawl, Resp, Run, Server, jsonl};
+use common::{Crawl, Resp, Run, Server, canter, jsonl};
 
 /// What a run changes by being there, and what the test itself writes.
 const NOT_OURS: [&str; 2] = ["lock", "crawl.toml"];
@@ -252,4 +252,65 @@ fn an_output_that_is_there_is_gone_on_with_replaced_or_refused() {
         2,
         &["pages.jsonl"],
     );
+}
+
+/// A configuration for those who only look at the state of a crawl.
+fn looking_at(crawl: &Crawl) -> String {
+    let path = crawl.path("look.toml");
+    fs::write(
+        &path,
+        "crawl.seeds = [\"http://a.test/\"]\nstate.dir = \"state\"\n",
+    )
+    .expect("the folder can be written");
+    path.display().to_string()
+}
+
+#[test]
+fn before_the_first_run_the_status_says_so_and_is_no_failure() {
+    let server = site();
+    let crawl = crawl(&server);
+    let config = looking_at(&crawl);
+    let status = |more: &[&str]| {
+        let mut args = vec!["status", config.as_str()];
+        args.extend(more);
+        let run = canter(args).run().expect_code(0);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        assert!(
+            run.stderr.starts_with("canter: nothing has been run yet"),
+            "{}",
+            run.stderr
+        );
+        run.out().to_owned()
+    };
+    assert_eq!(status(&[]), "");
+    assert_eq!(status(&["--failed"]), "");
+    assert_eq!(status(&["--failed", "--json"]), "");
+    let json: Value = serde_json::from_str(&status(&["--json"])).expect("JSON");
+    assert_eq!(json["at"], Value::Null);
+    assert_eq!((&json["runs"], &json["urls"]), (&json!(0), &json!(0)));
+    assert!(!crawl.path("state").exists(), "looking makes nothing");
+    // Whatever else is in the way is a failure.
+    fs::create_dir_all(crawl.path("state/journal.jsonl")).expect("a folder");
+    canter(["status", &config]).run().expect_code(1);
+}
+
+#[test]
+fn one_request_is_not_several() {
+    let server = site();
+    let crawl = crawl(&server);
+    let run = crawl.program().arg("--max-requests=1").run().expect_code(3);
+    assert!(
+        run.stderr.contains("began with 1, 1 request, "),
+        "{}",
+        run.stderr
+    );
+    let config = looking_at(&crawl);
+    let run = canter(["status", &config]).run().expect_code(0);
+    let out = run.out();
+    assert!(out.contains("\n1 request, 0 retried, "), "{out}");
+    assert!(out.contains(" over 1 run; "), "{out}");
+    let run = canter(["report", &config]).run().expect_code(0);
+    let out = run.out();
+    assert!(out.contains("<dd>1</dd><dt>request</dt>"), "{out}");
+    assert!(out.contains("after 1 request in "), "{out}");
 }

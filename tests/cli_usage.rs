@@ -171,7 +171,7 @@ fn what_is_wrong_with_an_option_is_named_by_it() {
         ),
         (
             &["crawl", "a.test"],
-            "URL: crawl.seeds: not a URL (relative URL without a base): \"a.test\"; did you mean \
+            "URL: not a URL (relative URL without a base): \"a.test\"; did you mean \
              https://a.test/ ?",
         ),
     ] {

@@ -78,7 +78,7 @@ fn json_ld_is_a_field_that_a_key_adds() {
 #[test]
 fn a_build_without_the_feature_says_what_it_lacks() {
     let lacks = "this program is built without the feature \"select\", which it needs; \
-                 build it with `cargo install --features select`";
+                 `make install` builds it with every feature, `cargo build --features select` with this one";
     refused(
         "[extract.a]\nfields = { x = \"h1\" }\n[extract.b]\nwhatever = 1",
         &[
@@ -90,6 +90,12 @@ fn a_build_without_the_feature_says_what_it_lacks() {
         "[extract]\nselect = \"h1\"",
         &[
             "4:1: extract.select: must be a table, not a string; write [extract.NAME] above its keys",
+        ],
+    );
+    refused(
+        "[extract]\nfields = { x = \"h1\" }",
+        &[
+            "4:1: extract.fields: must be in a table that has a name; write [extract.NAME] above its keys",
         ],
     );
 }
@@ -197,6 +203,12 @@ mod with_rules {
             "[extract]\nselect = \"h1\"",
             &[&format!(
                 "4:1: extract.select: must be a table, not a string; {hint}"
+            )],
+        );
+        refused(
+            "[extract]\nfields = { x = \"h1\" }",
+            &[&format!(
+                "4:1: extract.fields: must be in a table that has a name; {hint}"
             )],
         );
         refused(

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::exit::Exit;
+use super::notes;
 use super::pace::{HostPace, LeastTime, Pace};
-use super::progress::grouped;
+use super::progress::{counted, grouped};
 use super::seeds::Seeds;
 use super::term::sanitize;
 use super::{complain, print};
-use crate::config::{
-    ConfigError, Entry, HIDDEN, Origin, Settings, default_user_agent, show_duration,
-};
+use crate::config::{ConfigError, Entry, HIDDEN, Origin, Settings, show_duration};
 
 /// How many hosts without a rule of their own are shown.
 const MAX_ROWS: usize = 20;
@@ -49,14 +48,14 @@ pub(super) fn report(settings: &Settings, seeds: &Seeds) -> String {
     }
     values(settings, &mut out);
     for (list, count) in &seeds.lists {
-        let _ = writeln!(out, "{} holds {} URLs", sanitize(list), grouped(*count));
+        let _ = writeln!(out, "{} holds {}", sanitize(list), counted(*count, "URL"));
     }
     if !seeds.lists.is_empty() {
         out.push('\n');
     }
     host_table(settings, hosts.as_ref(), &pace, &mut out);
     pace_lines(&pace, &mut out);
-    let notes = notes(settings, hosts.as_ref());
+    let notes = notes::of(settings, seeds, hosts.as_ref(), shows_hosts(settings));
     if !notes.is_empty() {
         out.push_str("\nNotes:\n");
         for note in notes {
@@ -266,119 +265,6 @@ fn show_rate(per_minute: f64) -> String {
     format!("{text} {unit}")
 }
 
-/// What is allowed and yet perhaps not meant: settings without effect above
-/// all.
-fn notes(settings: &Settings, hosts: Option<&BTreeSet<String>>) -> Vec<String> {
-    let mut notes = Vec::new();
-    let policy = &settings.policy;
-    let set = |table: &str, key: &str| {
-        settings.entries().iter().find(|entry| {
-            entry.table == table && entry.key == key && entry.origin != Origin::Default
-        })
-    };
-    let mut no_effect = |table: &str, key: &str, idle: bool, why: &str| {
-        if let Some(entry) = set(table, key).filter(|_| idle) {
-            notes.push(format!(
-                "{table}.{key} ({}) has no effect {why}",
-                entry.origin
-            ));
-        }
-    };
-    no_effect(
-        "policy",
-        "burst",
-        policy.max_requests_per_minute.is_none() && policy.burst > 1,
-        "without max_requests_per_minute",
-    );
-    for key in ["fields", "jsonld"] {
-        no_effect(
-            "output",
-            key,
-            !settings.output.pages,
-            "since output.pages is false",
-        );
-    }
-    no_effect(
-        "policy",
-        "max_host_delay",
-        policy.max_host_delay < policy.host_delay,
-        "since host_delay is longer",
-    );
-    no_effect(
-        "policy",
-        "max_retry_delay",
-        policy.retry.max_retries == 0,
-        "without retries",
-    );
-    no_effect(
-        "policy",
-        "host_concurrency",
-        policy.host_concurrency > policy.concurrency,
-        "beyond concurrency",
-    );
-    no_effect(
-        "crawl",
-        "revisit",
-        settings.state.is_none() && !settings.crawl.revisit.is_zero(),
-        "without state.dir",
-    );
-    no_effect(
-        "crawl",
-        "max_depth",
-        !settings.crawl.follow,
-        "since links are not followed",
-    );
-    no_effect(
-        "output",
-        "existing",
-        settings.output.path.is_stdout(),
-        "on standard output",
-    );
-    if let Some(metrics) = &settings.output.metrics
-        && metrics.extension().is_none_or(|end| end != "prom")
-    {
-        notes.push(
-            "output.metrics: the node exporter reads only files whose name ends in .prom"
-                .to_owned(),
-        );
-    }
-    unmatched_hosts(settings, hosts, &mut notes);
-    if !settings.robots.obey {
-        notes.push("robots.txt is not obeyed (robots.obey)".to_owned());
-    }
-    if settings.fetch.user_agent == default_user_agent() {
-        notes.push(
-            "fetch.user_agent is the default: name an address where you can be reached".to_owned(),
-        );
-    }
-    notes
-}
-
-/// Rules that no host of the crawl comes to.
-fn unmatched_hosts(settings: &Settings, hosts: Option<&BTreeSet<String>>, notes: &mut Vec<String>) {
-    let all: Vec<_> = settings.hosts().collect();
-    for (at, host) in all.iter().enumerate() {
-        if host.hidden {
-            continue;
-        }
-        let name = &host.rule.name;
-        let any_of_it = name.strip_prefix("*.").map(|parent| format!("x.{parent}"));
-        let example = any_of_it.as_deref().unwrap_or(name);
-        // A pattern covers another one when it is the same or a shorter end.
-        if let Some(first) = all[..at].iter().find(|rule| rule.rule.matches(example)) {
-            notes.push(format!(
-                "[[host]] {name} ({}) is never used: the table at {} comes first",
-                host.origin, first.origin
-            ));
-        } else if hosts.is_some_and(|hosts| !hosts.iter().any(|of| host.rule.matches(of))) {
-            notes.push(format!(
-                "[[host]] {name} ({}) matches no host of the crawl",
-                host.origin
-            ));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,30 +332,6 @@ mod tests {
         assert!(report.contains("Pace: at most 60 a minute, all hosts together"));
         assert!(report.contains("Authorization: ***"), "{report}");
         assert!(!report.contains("hunter2"), "{report}");
-    }
-
-    #[test]
-    fn a_setting_without_effect_is_noted() {
-        let text = "[crawl]\nseeds = [\"https://a.test/\"]\nrevisit = \"1d\"\n\
-                    [policy]\nmax_requests_per_minute = \"none\"\nburst = 5\n\
-                    [robots]\nobey = false\n\
-                    [[host]]\nname = \"*.b.test\"\ndelay = 1\n\
-                    [[host]]\nname = \"c.b.test\"\ndelay = 2\n\
-                    [[host]]\nname = \"a.test\"\n";
-        let report = report_of(text);
-        let notes = report.split("Notes:\n").nth(1).expect("there are notes");
-        for note in [
-            "policy.burst (line 6) has no effect without max_requests_per_minute",
-            "crawl.revisit (line 3) has no effect without state.dir",
-            "[[host]] *.b.test (line 9) matches no host of the crawl",
-            "[[host]] c.b.test (line 12) is never used: the table at line 9 comes first",
-            "robots.txt is not obeyed",
-            "fetch.user_agent is the default",
-        ] {
-            assert!(notes.contains(note), "{note:?} in\n{notes}");
-        }
-        assert!(!notes.contains("[[host]] a.test"), "{notes}");
-        assert!(report.contains("no setting bounds it"), "{report}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::args::ExtractArgs;
 use super::exit::Exit;
-use super::progress::grouped;
+use super::progress::counted;
 use super::{complain, logger, signal};
 use crate::config::offline::{Offline, Wanted};
 use crate::config::{OutputPath, Settings, Source};
@@ -55,7 +55,7 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
         None => Wanted::Items,
         Some(_) => Wanted::Everything,
     };
-    if wanted == Wanted::Items && !has_rules(settings) {
+    if wanted == Wanted::Items && !settings.has_rules() {
         return Err(Error::invalid(
             "nothing to extract: the configuration has no [extract.NAME]; \
              --into FOLDER writes the records of the pages anew",
@@ -77,9 +77,9 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
     if !args.quiet {
         complain(&format!(
             "canter: {} read again from {}: {}{}",
-            count(counts.pages, "page"),
+            counted(counts.pages, "page"),
             bodies.display(),
-            count(
+            counted(
                 items,
                 if wanted == Wanted::Items {
                     "item"
@@ -89,7 +89,7 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
             ),
             match counts.lost {
                 0 => String::new(),
-                lost => format!("; {} could not be read", count(lost, "page")),
+                lost => format!("; {} could not be read", counted(lost, "page")),
             }
         ));
     }
@@ -98,21 +98,6 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
     } else {
         Exit::Failure
     })
-}
-
-fn count(number: u64, what: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{} {what}{end}", grouped(number))
-}
-
-#[cfg(feature = "select")]
-fn has_rules(settings: &Settings) -> bool {
-    !settings.extract.is_empty()
-}
-
-#[cfg(not(feature = "select"))]
-fn has_rules(_: &Settings) -> bool {
-    false
 }
 
 fn is_closed_pipe(error: &Error) -> bool {

@@ -196,7 +196,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         takes_urls: false,
         about: "show what the state of a crawl holds",
         more: "Needs no lock: it can be asked while a run goes on, and tells what was true at\n\
-               the last checkpoint.",
+               the last checkpoint. Before the first run it says so, and that is no failure.",
         groups: &[LOOK, HELP],
     },
     Spec {

@@ -316,8 +316,9 @@ fn crawl(out: &mut String, hints: &Hints) {
          # Which paths, and which not.\n\
          # include = [\"/docs/**\"]\n\
          # exclude = [\"/search**\"]\n\
-         # Parameters that make no difference.\n\
-         # drop_params = [\"utm_*\", \"sessionid\"]\n",
+         # Query parameters that make no difference. Without this those that sites call\n\
+         # their sessions, such as \"phpsessid\" and \"sid\"; a list of your own replaces them.\n\
+         # drop_params = [\"utm_*\", \"phpsessid\", \"sid\"]\n",
         quoted(&host)
     );
 }

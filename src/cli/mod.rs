@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `args`, `help` | the command line, and the one table of its options |
 //! | `status` | what the state of a crawl holds |
-//! | `check`, `pace`, `seeds` | `canter check`; how fast a crawl can be at most; lists of URLs |
+//! | `check`, `notes`, `pace`, `seeds` | `canter check`; what is perhaps not meant; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `extract` | `canter extract`: kept bodies read again |
 //! | `init` | `canter init`: a configuration to begin with |
@@ -24,6 +24,7 @@ mod help;
 mod init;
 mod logger;
 mod metrics;
+mod notes;
 mod pace;
 mod progress;
 mod progress_line;

@@ -196,6 +196,12 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
+/// So many of something: `1 page`, `1,300 pages`.
+pub(super) fn counted(number: u64, name: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {name}{end}", grouped(number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +257,13 @@ mod tests {
         }
         let rate = pace.a_minute(Some(60.0)).expect("long enough");
         assert!((299.0..303.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn one_is_not_several() {
+        assert_eq!(counted(0, "page"), "0 pages");
+        assert_eq!(counted(1, "page"), "1 page");
+        assert_eq!(counted(1_300, "page"), "1,300 pages");
     }
 
     #[test]

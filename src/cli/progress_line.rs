@@ -110,7 +110,8 @@ impl ProgressLine {
         if let Some(left) = Left::of(now, view, rate) {
             part(What::Left, left.long(), left.short(), Paint::Plain);
         }
-        let elapsed = whole_seconds(now.elapsed);
+        // The line is drawn several times a second; parts of one say nothing.
+        let elapsed = whole_seconds(Duration::from_secs(now.elapsed.as_secs()));
         part(What::Elapsed, elapsed.clone(), elapsed, Paint::Plain);
         if let Some(waiting) = &now.waiting {
             let waiting = sanitize(&waiting.to_string()).into_owned();

@@ -38,8 +38,11 @@ pub(super) fn run(args: &RunArgs) -> Exit {
         // Nothing has begun: one line says it all.
         Err(error) => {
             let exit = Exit::of_error(&error);
-            if exit != Exit::Signal(signal::PIPE) {
-                complain(&error.to_string());
+            match exit {
+                Exit::Signal(signal::PIPE) => {}
+                // It begins with the key that is to be changed.
+                Exit::Usage => complain(&error.to_string()),
+                _ => complain(&format!("canter: {error}")),
             }
             exit
         }

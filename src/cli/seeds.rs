@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use url::Url;
 
 use crate::config::{SeedError, SeedFile, SeedLines, Settings, Sitemaps};
+use crate::uri::Hosts;
 
 /// How many bad lines of a list of URLs are shown.
 const MAX_SEED_ERRORS: usize = 10;
@@ -20,6 +21,8 @@ pub(super) struct Seeds {
     /// The hosts of all seeds, or `None` when they are not known: a list comes
     /// from standard input, or there are too many.
     pub(super) hosts: Option<BTreeSet<String>>,
+    /// The first seed that is on no host of `scope.hosts`, and how many are.
+    pub(super) outside: Option<(Url, u64)>,
 }
 
 impl Seeds {
@@ -33,6 +36,18 @@ impl Seeds {
         let mut lists = Vec::new();
         let mut errors = Vec::new();
         let mut known = true;
+        let scope = match settings.scope.hosts.as_slice() {
+            [] => None,
+            // A list that was read makes sense.
+            patterns => Hosts::new(patterns).ok(),
+        };
+        let mut outside: Option<(Url, u64)> = None;
+        let mut place = |url: &Url| {
+            if scope.as_ref().is_some_and(|hosts| !hosts.matches(url)) {
+                outside.get_or_insert_with(|| (url.clone(), 0)).1 += 1;
+            }
+        };
+        crawl.seeds.iter().for_each(&mut place);
         hosts.extend(crawl.seeds.iter().filter_map(host_of));
         if let Sitemaps::List(urls) = &crawl.sitemaps {
             hosts.extend(urls.iter().filter_map(host_of));
@@ -54,6 +69,7 @@ impl Seeds {
                 match line {
                     Ok((_, url)) => {
                         count += 1;
+                        place(&url);
                         if hosts.len() < MAX_HOSTS {
                             hosts.extend(host_of(&url));
                         } else {
@@ -74,6 +90,7 @@ impl Seeds {
         Ok(Seeds {
             lists,
             hosts: known.then_some(hosts),
+            outside,
         })
     }
 }

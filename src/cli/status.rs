@@ -2,17 +2,18 @@
 //! also while a run goes on.
 
 use std::fmt::Write as _;
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
-use super::progress::{grouped, rounded_size, whole_seconds};
+use super::progress::{counted, grouped, rounded_size, whole_seconds};
 use super::term::sanitize;
 use super::{complain, print};
 use crate::config::{ConfigError, Settings, rfc3339};
-use crate::error::Result;
-use crate::ledger::{FailedUrl, Ledger, Status};
+use crate::error::{Error, Result};
+use crate::ledger::{Counts, FailedUrl, Fault, Ledger, Status, Totals};
 
 /// What `canter status` is told.
 #[derive(Debug, Default, PartialEq)]
@@ -38,10 +39,45 @@ pub(super) fn status(settings: Result<Settings, ConfigError>, args: &StatusArgs)
     };
     match report(dir, args) {
         Ok(text) => print(&text),
+        // That is how a crawl stands that is still to begin.
+        Err(error) if is_before_first_run(&error) => {
+            complain(&format!("canter: {}", nothing_yet(dir)));
+            print(&if args.json && !args.failed {
+                format!("{}\n", as_json(&before_first_run()))
+            } else {
+                String::new()
+            })
+        }
         Err(error) => {
             complain(&format!("canter: {error}"));
             Exit::of_error(&error)
         }
+    }
+}
+
+/// Whether there is no state to read.
+pub(super) fn is_before_first_run(error: &Error) -> bool {
+    matches!(Fault::of(error), Some(Fault::Io(error)) if error.kind() == io::ErrorKind::NotFound)
+}
+
+/// What is said of a crawl that has no state.
+pub(super) fn nothing_yet(dir: &Path) -> String {
+    format!(
+        "nothing has been run yet: there is no state in {}; `canter run` begins the crawl",
+        dir.display()
+    )
+}
+
+fn before_first_run() -> Status {
+    Status {
+        counts: Counts::default(),
+        totals: Totals::default(),
+        runs: 0,
+        pass: 0,
+        finished: false,
+        at: rfc3339::EPOCH,
+        bytes: 0,
+        uncommitted: 0,
     }
 }
 
@@ -98,7 +134,7 @@ fn as_json(status: &Status) -> Value {
         .map(|(reason, count)| (reason.to_string(), json!(count)))
         .collect();
     json!({
-        "at": rfc3339_text(status),
+        "at": (status.runs > 0).then(|| rfc3339_text(status)),
         "pass": status.pass,
         "finished": status.finished,
         "runs": status.runs,
@@ -162,13 +198,12 @@ fn as_text(dir: &Path, status: &Status) -> String {
     }
     let _ = writeln!(
         out,
-        "{} requests, {} retried, {} in {} over {} {}; the state takes {}",
-        grouped(totals.requests),
+        "{}, {} retried, {} in {} over {}; the state takes {}",
+        counted(totals.requests, "request"),
         grouped(totals.retried),
         rounded_size(totals.bytes),
         whole_seconds(totals.elapsed),
-        grouped(status.runs),
-        if status.runs == 1 { "run" } else { "runs" },
+        counted(status.runs, "run"),
         rounded_size(status.bytes)
     );
     if status.uncommitted > 0 {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::logger;
-use super::progress::{grouped, rounded_size, whole_seconds};
+use super::progress::{counted, grouped, rounded_size, whole_seconds};
 use super::signal;
 use crate::admission::SkipReason;
 use crate::config::{Settings, rfc3339};
@@ -97,9 +97,17 @@ impl<'a> Summary<'a> {
         }
         let _ = write!(
             out,
-            "; began with {}, {} requests, {} in {}",
+            "; began with {}, {}, ",
             grouped(stats.began_with),
-            grouped(stats.requests),
+            counted(stats.requests, "request")
+        );
+        if self.settings.has_rules() {
+            // Not one for each page: items are what such a crawl is for.
+            let _ = write!(out, "{}, ", counted(stats.records, "record"));
+        }
+        let _ = write!(
+            out,
+            "{} in {}",
             rounded_size(stats.bytes),
             whole_seconds(stats.elapsed)
         );

@@ -417,6 +417,18 @@ impl OutputPath {
 }
 
 impl Settings {
+    /// Whether anything is read of pages besides their records.
+    #[cfg(all(feature = "cli", feature = "select"))]
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.extract.is_empty()
+    }
+
+    #[cfg(all(feature = "cli", not(feature = "select")))]
+    #[expect(clippy::unused_self, reason = "without the feature there are no rules")]
+    pub(crate) fn has_rules(&self) -> bool {
+        false
+    }
+
     /// Every setting in effect but those of `[[host]]`, in the order of the
     /// tables.
     #[must_use]

@@ -34,6 +34,9 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The name under which URLs of the command line appear.
+pub(super) const SEED_ARGUMENT: &str = "URL";
+
 /// One thing that is wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -109,7 +112,9 @@ impl fmt::Display for ConfigError {
                 (Origin::Default, Some(file)) => write!(f, "{}: ", file.display())?,
                 (Origin::Default, None) => {}
             }
-            if !problem.key.is_empty() {
+            // Whoever writes a URL on the command line writes no key.
+            let is_argument = problem.origin == Origin::CommandLine(SEED_ARGUMENT);
+            if !problem.key.is_empty() && !is_argument {
                 write!(f, "{}: ", problem.key)?;
             }
             f.write_str(&problem.message)?;

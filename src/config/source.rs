@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::document::{self, Node, Table, Value};
-use super::problem::{ConfigError, Origin, Problem};
+use super::problem::{ConfigError, Origin, Problem, SEED_ARGUMENT};
 use super::section::Report;
 use super::{Settings, tables};
 
@@ -200,9 +200,6 @@ impl Source {
         })
     }
 }
-
-/// The name under which URLs of the command line appear.
-const SEED_ARGUMENT: &str = "URL";
 
 fn put_seeds(root: &mut Table, seeds: &[String]) {
     let origin = Origin::CommandLine(SEED_ARGUMENT);

@@ -215,7 +215,7 @@ impl Engine {
                 .iter()
                 .filter(unreachable)
                 .map(|origin| Parked {
-                    host: Arc::clone(&self.hosts.get(origin.host).name),
+                    host: authority(&origin.name),
                     reason: ParkReason::RobotsUnreachable,
                 }),
         );
@@ -235,5 +235,14 @@ impl Engine {
             Some((_, RunEnd::Refused(trip))) => Some(trip),
             _ => None,
         }
+    }
+}
+
+/// An origin without its scheme: a host, and its port if it is not the usual
+/// one.
+fn authority(origin: &Arc<str>) -> Arc<str> {
+    match origin.split_once("://") {
+        Some((_, authority)) => authority.into(),
+        None => Arc::clone(origin),
     }
 }

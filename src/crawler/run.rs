@@ -143,7 +143,8 @@ pub(super) fn run(
     }
     let began_with = engine.pending();
     engine.note_beginning(began_with, pass);
-    info!("the run begins with {began_with} URLs");
+    let urls = if began_with == 1 { "URL" } else { "URLs" };
+    info!("the run begins with {began_with} {urls}");
     if control.stop.load(Ordering::SeqCst) {
         engine.stop(RunEnd::Stopped, now);
     }

@@ -93,7 +93,8 @@ pub struct Stats {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parked {
-    /// Its name.
+    /// Its name, with the port when that port's robots.txt is the reason and it
+    /// is not the usual one.
     pub host: Arc<str>,
     /// Why.
     pub reason: ParkReason,

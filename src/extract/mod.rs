@@ -76,6 +76,8 @@ mod target;
 
 #[cfg(feature = "select")]
 pub use crate::select::Item;
+#[doc(no_inline)]
+pub use crate::{Tag, Url};
 pub(crate) use answer::Detour;
 pub use body::{Body, Head, Json, Text};
 pub use context::Context;

@@ -2,6 +2,7 @@
 //! one line. Keeps: what is given is JSON for every reader, and what it says
 //! is what stands on the page, numbers digit by digit.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -22,16 +23,83 @@ pub(super) fn is_json_ld(media_type: &[u8]) -> bool {
 /// # Errors
 /// What keeps the script from being an object or a list of objects.
 pub(super) fn objects(script: &str) -> Result<Vec<String>, String> {
-    let script = script.trim_ascii();
+    let mut script = Cow::Borrowed(unwrapped(script));
     // Reading it whole also finds what only some readers of JSON mind: halves
     // of characters, and numbers without bounds.
-    let read: Value = serde_json::from_str(script).map_err(|error| error.to_string())?;
+    let mut read = serde_json::from_str::<Value>(&script);
+    if read.is_err()
+        && let Some(escaped) = with_controls_escaped(&script)
+    {
+        script = Cow::Owned(escaped);
+        read = serde_json::from_str(&script);
+    }
+    let read = read.map_err(|error| error.to_string())?;
     let around = match &read {
         Value::Object(_) => 0,
         Value::Array(list) if list.iter().all(Value::is_object) => 1,
         _ => return Err("neither an object nor a list of objects".to_owned()),
     };
-    Ok(apart(script, around))
+    Ok(apart(&script, around))
+}
+
+/// What is put around scripts to hide them from readers of long ago, from the
+/// outside in: comments of HTML, and CDATA sections behind comments of scripts
+/// or style sheets.
+const WRAPPINGS: [(&[&str], &[&str]); 2] = [
+    (&["<!--", "//<!--"], &["//-->", "-->"]),
+    (
+        &[
+            "//<![CDATA[",
+            "// <![CDATA[",
+            "/*<![CDATA[*/",
+            "/* <![CDATA[ */",
+            "<![CDATA[",
+        ],
+        &["//]]>", "// ]]>", "/*]]>*/", "/* ]]> */", "]]>"],
+    ),
+];
+
+/// A script without what is around its JSON: a byte order mark, a wrapping, the
+/// semicolon of a statement.
+fn unwrapped(script: &str) -> &str {
+    let mut script = script.trim_ascii();
+    script = script
+        .strip_prefix('\u{feff}')
+        .unwrap_or(script)
+        .trim_ascii();
+    for (begins, ends) in WRAPPINGS {
+        let inside = begins.iter().find_map(|begin| script.strip_prefix(begin));
+        if let Some(inside) = inside {
+            let inside = inside.trim_ascii();
+            let ended = ends.iter().find_map(|end| inside.strip_suffix(end));
+            script = ended.unwrap_or(inside).trim_ascii();
+        }
+    }
+    script.strip_suffix(';').unwrap_or(script).trim_ascii()
+}
+
+/// JSON whose strings hold ends of lines and other control characters as they
+/// are, as pages often have them; `None` when there are none.
+fn with_controls_escaped(json: &str) -> Option<String> {
+    let mut out = String::with_capacity(json.len());
+    let (mut in_string, mut escaped, mut found) = (false, false, false);
+    for c in json.chars() {
+        if in_string && c < ' ' {
+            if escaped {
+                // A mistake of another kind.
+                return None;
+            }
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+            found = true;
+            continue;
+        }
+        out.push(c);
+        if c == '"' && !escaped {
+            in_string = !in_string;
+        }
+        escaped = in_string && c == '\\' && !escaped;
+    }
+    found.then_some(out)
 }
 
 /// The objects at a depth, as they stand.
@@ -99,6 +167,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_around_a_script_is_not_part_of_it() {
+        for script in [
+            "<!--\n{}\n-->",
+            "<!-- {} //-->",
+            "<![CDATA[{}]]>",
+            "//<![CDATA[\n{}\n//]]>",
+            "// <![CDATA[\n{}\n// ]]>",
+            "/*<![CDATA[*/ {} /*]]>*/",
+            "/* <![CDATA[ */ {}; /* ]]> */",
+            "<!--//<![CDATA[\n{}\n//]]>-->",
+            "<!-- {}",
+            "\u{feff}{}",
+            "{} ;",
+        ] {
+            check(script, &["{}"]);
+        }
+        check("{\"a\":\"<!-- ]]> -->;\"}", &["{\"a\":\"<!-- ]]> -->;\"}"]);
+    }
+
+    #[test]
+    fn control_characters_in_strings_are_escaped_as_they_should_have_been() {
+        check(
+            "{\"a\":\"one\r\n\ttwo \\\"\n\\\\\"\n}",
+            &[r#"{"a":"one\u000d\u000a\u0009two \"\u000a\\"}"#],
+        );
+    }
+
+    #[test]
     fn what_is_no_object_for_every_reader_is_none() {
         for script in [
             "",
@@ -108,7 +204,7 @@ mod tests {
             "1",
             "[1]",
             "[[{}]]",
-            "{\"a\":\"\n\"}",
+            "{\"a\":\"\\\n\"}",
             "{\"a\":\"\\ud800\"}",
             "{\"a\":1e999}",
             "{} {}",
@@ -131,8 +227,13 @@ mod tests {
                 continue;
             };
             let again = format!("[{}]", objects.join(","));
-            let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
-            assert_eq!(value(&again), value(&script));
+            let value = |text: &str| serde_json::from_str::<Value>(text);
+            let Ok(expected) = value(&script) else {
+                // It had ends of lines in strings.
+                assert!(script.contains('\n') && value(&again).is_ok(), "{script:?}");
+                continue;
+            };
+            assert_eq!(value(&again).ok(), Some(expected));
             assert!(!again.contains(|c: char| c.is_control() || c == '\u{2029}'));
             read += 1;
         }

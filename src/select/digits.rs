@@ -82,6 +82,8 @@ pub(super) fn find_all(text: &str, decimal: Decimal) -> Vec<Written> {
     let chars: Vec<char> = text.chars().collect();
     let mut found = Vec::new();
     let mut at = 0;
+    // Where the number before ends, and whether it is part of a word.
+    let mut before = None;
     while at < chars.len() {
         if digit(chars[at]).is_none() {
             at += 1;
@@ -89,7 +91,16 @@ pub(super) fn find_all(text: &str, decimal: Decimal) -> Vec<Written> {
         }
         let run = Run::read(&chars, at);
         let end = run.end;
-        found.push(run.written(&chars, at, decimal));
+        let mut written = run.written(&chars, at, decimal);
+        // 2x3, 1h30 and 0x10 are no word with a number in it.
+        if let Some((ended, in_word)) = before
+            && letters_between(&chars, ended, at)
+            && !is_power(&chars, ended, at, end)
+        {
+            written.in_word = in_word;
+        }
+        before = Some((end, written.in_word));
+        found.push(written);
         at = end;
     }
     found
@@ -124,6 +135,10 @@ impl Run {
             run.separators.push(separator);
             run.groups.push(group);
         }
+        if let Some(mark) = dashed_mark(chars, run.end) {
+            run.separators.push(mark);
+            run.groups.push(String::new());
+        }
         run
     }
 
@@ -149,18 +164,12 @@ impl Run {
             Decimal::Guess | Decimal::Point => Separator::Point,
         };
         // A decimal without its zero, as in £.50; not the end of "No.5".
-        if at > 0
-            && self.separators.is_empty()
-            && Separator::of(chars[at - 1]) == Some(leading)
-            && at
-                .checked_sub(2)
-                .is_none_or(|before| stands_before_number(chars[before]))
-        {
+        if let Some(mark) = mark_before(chars, at) {
             start = at - 1;
-            value = Some(format!("0.{}", self.groups[0]));
+            value = (self.separators.is_empty() && mark == leading)
+                .then(|| format!("0.{}", self.groups[0]));
         }
-        let odd = |c: Option<&char>| c.is_some_and(|&c| c.is_numeric() && digit(c).is_none());
-        if odd(chars.get(self.end)) || odd(start.checked_sub(1).and_then(|at| chars.get(at))) {
+        if has_odd_digit(chars, start, self.end) {
             value = None;
         }
         if is_negative(chars, start) {
@@ -201,8 +210,19 @@ impl Run {
         };
         let mixed = kinds().any(|&kind| kind != last);
         let once = kinds().filter(|&&kind| kind == last).count() == 1;
+        let expected = match decimal {
+            Decimal::Guess => None,
+            Decimal::Point => Some(Separator::Point),
+            Decimal::Comma => Some(Separator::Comma),
+        };
+        // Before a dash nothing but the decimal one can stand, whatever is
+        // expected; but then the expected one must not stand elsewhere.
+        let dashed = self.groups.last().is_some_and(String::is_empty);
+        if dashed && expected.is_some_and(|kind| kind != last) && mixed {
+            return None;
+        }
         let kind = match decimal {
-            _ if last == Separator::Decimal => last,
+            _ if dashed || last == Separator::Decimal => last,
             Decimal::Point => Separator::Point,
             Decimal::Comma => Separator::Comma,
             // Two kinds, or a comma after spaces: the last one is decimal.
@@ -225,6 +245,51 @@ impl Run {
         };
         second.len() == GROUP && first.len() <= GROUP && !first.starts_with('0')
     }
+}
+
+/// The decimal separator of a price that ends in a dash, as in `12,-`.
+fn dashed_mark(chars: &[char], end: usize) -> Option<Separator> {
+    let mark = chars.get(end).copied().and_then(Separator::of)?;
+    let dash = chars.get(end + 1).is_some_and(|&c| is_dash(c));
+    let range = chars.get(end + 2).copied().and_then(digit).is_some();
+    (mark.may_be_decimal() && dash && !range).then_some(mark)
+}
+
+/// The separator that stands right before a number, where nothing else would
+/// be the number's.
+fn mark_before(chars: &[char], at: usize) -> Option<Separator> {
+    let mark = Separator::of(chars[at.checked_sub(1)?])?;
+    let begins = at
+        .checked_sub(2)
+        .is_none_or(|before| stands_before_number(chars[before]));
+    (mark.may_be_decimal() && begins).then_some(mark)
+}
+
+/// Whether a digit that cannot be read touches the number, or a fraction
+/// stands beside it: `12⁹⁹`, `1½`, `1 ½`.
+fn has_odd_digit(chars: &[char], start: usize, end: usize) -> bool {
+    let is_odd = |c: &char| c.is_numeric() && digit(*c).is_none();
+    let is_fraction = |c: &char| matches!(c, '\u{bc}'..='\u{be}' | '\u{2150}'..='\u{215e}');
+    let is_space = |c: &&char| c.is_whitespace();
+    let (before, behind) = (&chars[..start], &chars[end..]);
+    let touching = [before.last(), behind.first()];
+    let beside = [
+        before.iter().rev().find(|c| !is_space(c)),
+        behind.iter().find(|c| !is_space(c)),
+    ];
+    touching.into_iter().flatten().any(is_odd) || beside.into_iter().flatten().any(is_fraction)
+}
+
+/// Whether nothing but letters stands between two places, one at least.
+fn letters_between(chars: &[char], from: usize, to: usize) -> bool {
+    from < to && chars[from..to].iter().all(|c| c.is_alphabetic())
+}
+
+/// Whether a number is the power of a unit, as in `100m2`.
+fn is_power(chars: &[char], unit: usize, at: usize, end: usize) -> bool {
+    chars[unit..at].ends_with(&['m'])
+        && matches!(chars[at..end], ['2' | '3'])
+        && !chars.get(end).is_some_and(|c| c.is_alphanumeric())
 }
 
 /// Digits of a group of thousands.
@@ -256,6 +321,11 @@ fn is_currency(c: char) -> bool {
             | '\u{ff04}'
             | '\u{ffe0}'..='\u{ffe6}'
     )
+}
+
+/// What may stand for decimals that are not there.
+fn is_dash(c: char) -> bool {
+    is_minus(c) || matches!(c, '\u{2012}' | '\u{2014}' | '\u{2015}')
 }
 
 fn is_minus(c: char) -> bool {

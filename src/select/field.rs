@@ -18,8 +18,9 @@ pub enum Kind {
     Number,
     /// A date as it is written: in the element's `datetime` if it has one.
     Date,
-    /// A web address, resolved as a link of the page: of `href`, else of
-    /// `src`, else of the text.
+    /// A web address, resolved as a link of the page: of a link's `href` or
+    /// an image's `src`, and of the text only where an element has no such
+    /// attribute by its nature.
     Url,
     /// What is between the element's tags, as HTML.
     Html,

@@ -40,7 +40,7 @@
 //! | `css` | selectors, and what is wrong with one |
 //! | `number`, `digits` | numbers as people write them |
 //! | `rules`, `field` | what is read |
-//! | `reading`, `item` | reading it, and what comes of it |
+//! | `reading`, `raw`, `item` | reading it, and what comes of it |
 
 mod css;
 mod digits;
@@ -48,6 +48,7 @@ mod dom;
 mod field;
 mod item;
 mod number;
+mod raw;
 mod reading;
 mod rules;
 mod text;

@@ -11,8 +11,8 @@
 //! | `-5`, `−£5`, `£-5` | -5 | a sign touches the number or its currency |
 //! | `(5)` | 5 | on pages that is a count, not a debt |
 //! | `12,-`, `5.–`, `20 %`, `1.2k` | 12, 5, 20, 1.2 | units are not read |
-//! | `£60 £45`, `10–20`, `4.5 out of 5` | nothing | several numbers, unless [`Pick`] says which |
-//! | `12.05.2024`, `1½`, `12⁹⁹` | nothing | no number that could be told |
+//! | `£60 £45`, `10–20`, `4.5 out of 5`, `2x3`, `1h30` | nothing | several numbers, unless [`Pick`] says which |
+//! | `12.05.2024`, `1½`, `12⁹⁹`, `,5` | nothing | no number that could be told |
 
 use std::fmt;
 
@@ -265,6 +265,10 @@ mod tests {
                 ("2.5E-2", "0.025"),
                 ("  42\n", "42"),
                 ("1.2k", "1.2"),
+                ("kr 1.299,-", "1299"),
+                ("1,299.–", "1299"),
+                ("100m2", "100"),
+                ("100 m2, 3rd floor", "several numbers"),
             ],
         );
     }
@@ -292,6 +296,11 @@ mod tests {
                 ("1.299,00 €", "1299"),
                 ("1 299,5", "1299.5"),
                 (",5", "0.5"),
+                ("1.299,-", "1299"),
+                (".5", "no clear number"),
+                ("12.-", "12"),
+                ("CHF 1'450.–", "1450"),
+                ("1,299.–", "no clear number"),
                 ("12.5", "no clear number"),
                 ("1,299.00", "no clear number"),
             ],
@@ -302,7 +311,11 @@ mod tests {
                 ("1.050", "1.05"),
                 ("1,050", "1050"),
                 ("1,299.00", "1299"),
+                (".5", "0.5"),
+                (",5", "no clear number"),
                 ("1.299,00", "no clear number"),
+                ("1.299,-", "no clear number"),
+                ("49,-", "49"),
                 ("89,90", "no clear number"),
             ],
         );
@@ -345,6 +358,12 @@ mod tests {
                 ("12:30", "several numbers"),
                 ("2024-05-01", "several numbers"),
                 ("1/2", "several numbers"),
+                ("2x3 m", "several numbers"),
+                ("60x40x30 cm", "several numbers"),
+                ("1h30", "several numbers"),
+                ("0x10", "several numbers"),
+                ("1e5 units", "several numbers"),
+                ("MF1a2", "several numbers"),
                 ("12 99", "several numbers"),
                 ("5'11", "several numbers"),
                 ("020 7946 0958", "several numbers"),
@@ -353,6 +372,12 @@ mod tests {
                 ("1.2.3", "no clear number"),
                 ("1½", "no clear number"),
                 ("£12⁹⁹", "no clear number"),
+                ("3 ½ cups", "no clear number"),
+                ("½ 3", "no clear number"),
+                (",5", "no clear number"),
+                (",50 €", "no clear number"),
+                (".500.000", "no clear number"),
+                ("12.5,-", "no clear number"),
                 ("1,23,45", "no clear number"),
                 ("1,2345.6", "no clear number"),
             ],

@@ -2,7 +2,6 @@
 //! same page and rules give the same items in the same order; what is not
 //! there is never made up.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,8 +11,8 @@ use super::dom::Dom;
 use super::field::{Field, Kind};
 use super::item::{Item, Value};
 use super::number::Number;
+use super::raw::{no_element, raw};
 use super::rules::Rules;
-use super::text::{digits_of, text_of};
 
 /// How much of what stands on a page a message repeats, in characters: enough
 /// to recognise it.
@@ -165,7 +164,7 @@ impl<'a> Reading<'a> {
         }
         let mut nothing = None;
         for element in elements {
-            match written(element, field) {
+            match raw(element, field) {
                 Ok(text) => {
                     let value = self.value(field, &text).map_err(|problem| Absent {
                         there: true,
@@ -192,7 +191,7 @@ impl<'a> Reading<'a> {
         let (mut values, mut problems) = (Vec::new(), Vec::new());
         let mut nothing = None;
         for element in elements {
-            match written(element, field) {
+            match raw(element, field) {
                 Ok(text) => match self.value(field, &text) {
                     Ok(value) => values.push(value),
                     Err(problem) => problems.push(problem),
@@ -241,58 +240,6 @@ impl<'a> Reading<'a> {
             },
         }
     }
-}
-
-/// What an element says for a field, never empty.
-fn written<'a>(element: ElementRef<'a>, field: &Field) -> Result<Cow<'a, str>, String> {
-    let attr = match &field.attr {
-        Some(name) => Some(name.as_str()),
-        None => usual_attr(element, field.kind),
-    };
-    let text = match attr {
-        Some(name) => match element.attr(name) {
-            Some(value) => Cow::Borrowed(value.trim_ascii()),
-            None => return Err(format!("{} has no attribute {name:?}", shown(field))),
-        },
-        None => match field.kind {
-            Kind::Html => Cow::Owned(element.inner_html().trim_ascii().to_owned()),
-            Kind::Number => Cow::Owned(digits_of(element)),
-            Kind::Text | Kind::Date | Kind::Url => Cow::Owned(text_of(element)),
-        },
-    };
-    if text.is_empty() {
-        return Err(match attr {
-            Some(name) => format!("the attribute {name:?} of {} is empty", shown(field)),
-            None => format!("{} is empty", shown(field)),
-        });
-    }
-    Ok(text)
-}
-
-/// Where an element says it when nobody names an attribute; `None` for the
-/// text.
-fn usual_attr(element: ElementRef<'_>, kind: Kind) -> Option<&'static str> {
-    let name = element.value().name();
-    let has = |attr: &'static str| element.attr(attr).map(|_| attr);
-    match (kind, name) {
-        (_, "meta") => Some("content"),
-        (_, "input") => Some("value"),
-        (Kind::Number, "data" | "meter" | "progress") => has("value"),
-        (Kind::Date, _) => has("datetime"),
-        (Kind::Url, _) => has("href").or_else(|| has("src")),
-        _ => None,
-    }
-}
-
-fn shown(field: &Field) -> String {
-    match &field.css {
-        Some(css) => format!("{:?}", css.to_string()),
-        None => "the item".to_owned(),
-    }
-}
-
-fn no_element(field: &Field) -> String {
-    format!("no element matches {}", shown(field))
 }
 
 /// What stands on the page, for a message.
@@ -393,6 +340,21 @@ mod tests {
             .select("img")
             .and_then(|r| r.field(Field::new("x").attr("src")));
         check(&item.expect("rules"), html, r#"[{"x":"i.png"}]"#, &[]);
+    }
+
+    #[test]
+    fn the_text_of_a_link_that_leads_nowhere_is_no_address() {
+        let rules = rules([
+            field("a", "a").kind(Kind::Url),
+            field("img", "img").kind(Kind::Url),
+            field("all", "a, img, i").kind(Kind::Url).list(),
+        ]);
+        check(
+            &rules,
+            "<a>e/f</a><img alt=g><i>h</i>",
+            r#"[{"a":null,"img":null,"all":["http://a.test/dir/h"]}]"#,
+            &[],
+        );
     }
 
     #[test]

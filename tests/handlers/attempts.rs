@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use canter::extract::{Body, Context, Emit, Head, Html, Queue, Text};
+use canter::extract::{Body, Context, Emit, Head, Html, Queue, Tag, Text, Url};
 use canter::fetch::Response;
 use canter::handler::Ended;
-use canter::{Error, ErrorKind, Outcome, Result, Tag, Url};
+use canter::{Error, ErrorKind, Outcome, Result};
 
 use crate::{PAGE, Site, assert_done, failure, get, links, records, run, run_with, services};
 

@@ -95,7 +95,7 @@ pub(super) fn calendar(crawl: &Record) -> String {
     let words: Vec<Answer> = crawl.totals.answers.iter().map(|(word, _)| word).collect();
     let all = |part: &crate::crawler::chronicle::Part| part.answers.sum();
     let most = columns.all.iter().map(|column| all(&column.part)).max();
-    let scale = Scale::linear(most.unwrap_or(0) as f64, number);
+    let scale = Scale::counts(most.unwrap_or(0) as f64);
     let mut heads = vec![("Time", Kind::Text)];
     heads.extend(words.iter().map(|word| (word.name(), Kind::Number)));
     let mut table = Table::new(heads);

@@ -8,7 +8,7 @@ use super::chart::{self, HEIGHT, Legend, WIDTH, legend, rectangle, upright};
 use super::scale::{Scale, Time};
 use super::table::{Kind, Table};
 use super::text::{
-    coordinate, count, escape, millis, percent, percentile, size, some_millis, took,
+    coordinate, count, escape, millis, percent, percentile, plural, size, some_millis, took,
 };
 use crate::crawler::chronicle::{Answer, EndWord, Host, Hosts, Record, Spans};
 
@@ -89,7 +89,7 @@ pub(super) fn timelines(record: &Record, time: &Time) -> String {
 
 /// What there is to say beside a host's name.
 fn about(host: &Host) -> String {
-    let mut words = vec![format!("{} starts", count(host.starts))];
+    let mut words = vec![plural(host.starts, "start")];
     if host.paused > 0 {
         words.push(format!("paused {}", millis(host.paused)));
     }
@@ -146,9 +146,9 @@ fn starts(host: &Host, time: &Time) -> String {
             out,
             "<g opacity=\"{shade:.2}\"><title>{}</title>{mark}</g>",
             escape(&format!(
-                "{}: {} starts",
+                "{}: {}",
                 time.stretch(from, to),
-                count(u64::from(*cell))
+                plural(u64::from(*cell), "start")
             ))
         );
     }

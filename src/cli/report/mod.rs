@@ -25,6 +25,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::exit::Exit;
+use super::status::{is_before_first_run, nothing_yet};
 use super::term::sanitize;
 use super::{complain, print};
 use crate::config::{ConfigError, Settings};
@@ -48,6 +49,10 @@ pub(super) fn report(settings: Result<Settings, ConfigError>, output: Option<&Pa
     };
     let page = match of_state(&settings, dir) {
         Ok(page) => page,
+        Err(error) if is_before_first_run(&error) => {
+            complain(&format!("canter: {}", nothing_yet(dir)));
+            return Exit::Failure;
+        }
         Err(error) => {
             complain(&format!("canter: {error}"));
             return Exit::of_error(&error);

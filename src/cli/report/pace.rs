@@ -8,7 +8,7 @@ use super::names::Shown;
 use super::scale::{Scale, Time};
 use super::series::{Column, Columns};
 use super::table::{Kind, Table};
-use super::text::{count, millis, number, percent, percentile, size, took};
+use super::text::{average, count, millis, number, percent, percentile, plural, size, took};
 use crate::crawler::chronicle::{Part, Record, RunNote, Tally, Word};
 
 /// The percentiles that are drawn, their class and name.
@@ -70,7 +70,7 @@ impl<'a> Plots<'a> {
                 ("URLs in the queue", "at the end of each column", "sky"),
                 |column| column.part.queued as f64,
                 |part| count(part.queued),
-                |most| Scale::linear(most, number),
+                Scale::counts,
             ),
             self.counts(
                 (
@@ -148,25 +148,19 @@ impl<'a> Plots<'a> {
             let when = self.when(column);
             let starts = column.part.starts;
             let title = format!(
-                "{when}: {} starts, {} a minute",
-                count(starts),
+                "{when}: {}, {} a minute",
+                plural(starts, "start"),
                 number(rate(column))
             );
             let parts = [("blue", rate(column))];
             marks.push_str(&column_of(self.place(column), &scale, &parts, &title));
             table.row([when, count(starts), number(rate(column))]);
         }
-        let minutes = self.run.elapsed as f64 / 60_000.0;
         let all = self.record.totals.starts;
-        let mut note = if minutes > 0.0 {
-            format!(
-                "{} starts, {} a minute on average",
-                count(all),
-                number(all as f64 / minutes)
-            )
-        } else {
-            format!("{} starts", count(all))
-        };
+        let mut note = plural(all, "start");
+        if let Some(rate) = average(all, self.run.elapsed) {
+            let _ = write!(note, ", {} a minute on average", number(rate));
+        }
         if self.run.elapsed >= 60_000 {
             let _ = write!(
                 note,

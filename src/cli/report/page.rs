@@ -8,7 +8,7 @@ use super::hosts;
 use super::names::Shown as _;
 use super::pace::Plots;
 use super::table::{Kind, Table};
-use super::text::{count, date_and_time, escape, millis, number, plural, size};
+use super::text::{average, count, date_and_time, escape, millis, number, plural, size};
 use crate::crawler::chronicle::{Chronicle, Record, RunNote};
 use crate::ledger::{FailedUrl, Status};
 
@@ -212,32 +212,36 @@ fn last_run(out: &mut String, record: &Record, run: &RunNote) {
 
 /// The run in its most telling numbers.
 fn tiles(record: &Record, run: &RunNote) -> String {
-    let minutes = run.elapsed.max(1) as f64 / 60_000.0;
     let bound = match run.per_minute {
         Some(bound) => format!("a minute, of {} at most", number(bound)),
         None => "a minute, without a bound".to_owned(),
     };
-    let rate = record.totals.starts as f64 / minutes;
+    let named = |held: u64, one: &str, several: &str| {
+        let name = if held == 1 { one } else { several };
+        (count(held), name.to_owned())
+    };
     let mut tiles = vec![
-        (count(record.totals.starts), "requests".to_owned()),
-        (number(rate), bound),
-        (count(run.done), "URLs done".to_owned()),
+        named(record.totals.starts, "request", "requests"),
+        named(run.done, "URL done", "URLs done"),
     ];
-    for (held, name) in [
-        (run.unchanged, "of them unchanged"),
-        (run.redirected, "redirected"),
-        (run.failed, "failed"),
-        (run.skipped, "not asked for"),
-        (run.pending, "left"),
-        (run.retried, "retries"),
-        (run.cancelled, "given up in flight"),
-        (run.records, "records"),
+    if let Some(rate) = average(record.totals.starts, run.elapsed) {
+        tiles.insert(1, (number(rate), bound));
+    }
+    for (held, one, several) in [
+        (run.unchanged, "of them unchanged", "of them unchanged"),
+        (run.redirected, "redirected", "redirected"),
+        (run.failed, "failed", "failed"),
+        (run.skipped, "not asked for", "not asked for"),
+        (run.pending, "left", "left"),
+        (run.retried, "retry", "retries"),
+        (run.cancelled, "given up in flight", "given up in flight"),
+        (run.records, "record", "records"),
     ] {
         if held > 0 {
-            tiles.push((count(held), name.to_owned()));
+            tiles.push(named(held, one, several));
         }
     }
-    tiles.push((size(run.bytes), "as decoded".to_owned()));
+    tiles.push((size(run.bytes), "of bodies, decoded".to_owned()));
     let mut out = String::from("<dl class=\"tiles\">");
     for (value, name) in tiles {
         let _ = write!(

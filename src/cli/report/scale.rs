@@ -41,6 +41,11 @@ impl Scale {
         scale
     }
 
+    /// The same for what is counted, in whole steps.
+    pub(super) fn counts(most: f64) -> Scale {
+        Scale::linear(most.max(MOST_TICKS), text::number)
+    }
+
     /// The same for bytes, whose steps are powers of two.
     pub(super) fn bytes(most: f64) -> Scale {
         let unit = 1024_f64.powf((most.max(1.0).ln() / 1024_f64.ln()).floor());
@@ -208,6 +213,9 @@ mod tests {
                 "{most}"
             );
         }
+        let counts = Scale::counts(2.0);
+        let ticks: Vec<&str> = counts.ticks.iter().map(|(_, tick)| &**tick).collect();
+        assert_eq!(ticks, ["0", "1", "2", "3", "4", "5"]);
         let scale = Scale::linear(0.0, text::number);
         assert!(scale.place(0.0).abs() < 1e-9);
         let scale = Scale::logarithmic(3.0, 4_000.0, text::number);

@@ -120,6 +120,13 @@ pub(super) fn percentile(latencies: &Latencies, part: f64, slowest: u64) -> Opti
     Some(told.min(Duration::from_millis(slowest.max(1))))
 }
 
+/// Starts a minute in a time of milliseconds. The first stands at its
+/// beginning: a short run is no faster than its bound for that.
+pub(super) fn average(starts: u64, elapsed: u64) -> Option<f64> {
+    let between = starts.checked_sub(1).filter(|between| *between > 0)?;
+    (elapsed > 0).then(|| between as f64 * 60_000.0 / elapsed as f64)
+}
+
 /// A count with the name of what is counted, which takes an "s" for many.
 pub(super) fn plural(number: u64, name: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
@@ -161,6 +168,14 @@ pub(super) fn coordinate(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_run_is_no_faster_than_its_bound() {
+        assert_eq!(average(0, 1_000), None);
+        assert_eq!(average(1, 39), None);
+        assert_eq!(average(2, 0), None);
+        assert_eq!(average(61, 60_000), Some(60.0));
+    }
 
     #[test]
     fn no_text_is_markup() {

@@ -15,24 +15,32 @@ pub(super) fn named_tables(root: &mut Table, report: &mut Report) -> Vec<(String
     let Some((origin, node)) = root.entries.remove(EXTRACT) else {
         return tables;
     };
-    let mut wrong = |origin: Origin, key: &str, kind: &str| {
-        let what = format!("must be a table, not {kind}");
+    let mut wrong = |origin: Origin, key: &str, what: String| {
         let mut problem = Problem::new(origin, key, what);
         problem.hint = Some("write [extract.NAME] above its keys".to_owned());
         report.problem(problem);
     };
     let Value::Table(table) = node.value else {
-        wrong(origin, EXTRACT, node.value.kind());
+        wrong(origin, EXTRACT, no_table(&node.value));
         return tables;
     };
     for (name, (origin, node)) in table.entries {
         match node.value {
+            // The fields of nobody: their selectors are no tables of rules.
+            Value::Table(table) if name == "fields" && !table.entries.contains_key("fields") => {
+                let what = "must be in a table that has a name".to_owned();
+                wrong(origin, &format!("{EXTRACT}.{name}"), what);
+            }
             Value::Table(table) => tables.push((name, origin, table)),
-            value => wrong(origin, &format!("{EXTRACT}.{name}"), value.kind()),
+            value => wrong(origin, &format!("{EXTRACT}.{name}"), no_table(&value)),
         }
     }
     tables.sort_by_key(|(_, origin, _)| place(*origin));
     tables
+}
+
+fn no_table(value: &Value) -> String {
+    format!("must be a table, not {}", value.kind())
 }
 
 /// Where something stands, for an order: what is on the command line is last.

@@ -11,7 +11,7 @@ pub(in crate::config) fn refuse_extract(root: &mut Table, report: &mut Report) {
     for (name, origin, _) in named_tables(root, report) {
         let what = "this program is built without the feature \"select\", which it needs";
         let mut problem = Problem::new(origin, format!("{EXTRACT}.{name}"), what);
-        problem.hint = Some("build it with `cargo install --features select`".to_owned());
+        problem.hint = Some("`make install` builds it with every feature, `cargo build --features select` with this one".to_owned());
         report.problem(problem);
     }
 }
