@@ -29,6 +29,8 @@ const WEIGHED: usize = 1_000_000;
 const URL_BYTES: usize = 60;
 /// How long an answer takes in virtual time.
 const LATENCY: Duration = Duration::from_millis(250);
+/// Over how many bytes the queue is put away, as in a run with a state.
+const PUT_AWAY_OVER: usize = 1 << 20;
 /// Bytes of a page of memory, on every Linux that matters.
 const PAGE_BYTES: u64 = 4096;
 
@@ -40,7 +42,8 @@ fn main() {
     time("10 hosts", FEW_HOSTS, Duration::ZERO);
     println!("bytes per queued URL of {URL_BYTES} bytes, {WEIGHED} of them");
     for hosts in [1, FEW_HOSTS, MANY_HOSTS] {
-        weigh(hosts);
+        weigh(hosts, None);
+        weigh(hosts, Some(PUT_AWAY_OVER));
     }
     wakes();
 }
@@ -98,18 +101,23 @@ fn candidate(number: usize, hosts: usize) -> Candidate {
         foreign_host: false,
         too_deep: false,
         variant_of: None,
+        leads_back: false,
         request,
     }
 }
 
-fn engine(hosts: usize, gap: Duration) -> Engine {
+fn engine(hosts: usize, gap: Duration, put_away_over: Option<usize>) -> Engine {
     let policy = Policy::builder()
         .concurrency(IN_FLIGHT)
         .host_concurrency(IN_FLIGHT.div_ceil(hosts).max(2))
         .host_delay(gap)
         .build()
         .expect("a valid policy");
-    Engine::new(Arc::new(policy), EngineOptions::default())
+    let options = EngineOptions {
+        put_away_over,
+        ..EngineOptions::default()
+    };
+    Engine::new(Arc::new(policy), options)
 }
 
 /// A worker's report, made outside of what is timed.
@@ -133,7 +141,7 @@ fn report(job: &Job, rules: &Arc<OriginRules>) -> Report {
 }
 
 fn time(name: &str, hosts: usize, gap: Duration) {
-    let mut engine = engine(hosts, gap);
+    let mut engine = engine(hosts, gap, None);
     let mut now = Instant::now();
     engine.begin_run(now);
     let mut pushing = 0.0;
@@ -166,6 +174,7 @@ fn time(name: &str, hosts: usize, gap: Duration) {
         let wait = loop {
             match engine.poll(now) {
                 Poll::Start(job) => jobs.push(job),
+                Poll::Load(_) => panic!("nothing was put away"),
                 Poll::Wait(at, _) => break Some(at),
                 Poll::Idle(_) => break None,
                 Poll::Done => panic!("the queue ran dry"),
@@ -202,16 +211,27 @@ fn time(name: &str, hosts: usize, gap: Duration) {
     );
 }
 
-fn weigh(hosts: usize) {
-    let mut engine = engine(hosts, Duration::ZERO);
+fn weigh(hosts: usize, put_away_over: Option<usize>) {
+    let mut engine = engine(hosts, Duration::ZERO, put_away_over);
     let now = Instant::now();
     engine.begin_run(now);
     let before = resident();
     for number in 0..WEIGHED {
         let _ = engine.push(candidate(number, hosts), now);
+        // Where it goes takes no memory.
+        let away = engine.take_outgoing().into_iter().map(|(id, _)| id);
+        engine.put_away(away.collect(), true);
     }
     let bytes = resident().saturating_sub(before);
-    println!("  {hosts:6} hosts {:6.1}", bytes as f64 / WEIGHED as f64);
+    let part = if put_away_over.is_some() {
+        ", with a part put away"
+    } else {
+        ""
+    };
+    println!(
+        "  {hosts:6} hosts{part} {:6.1}",
+        bytes as f64 / WEIGHED as f64
+    );
     assert_eq!(engine.pending(), WEIGHED as u64);
 }
 
