@@ -8,11 +8,11 @@
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use super::depot::{ChunkId, Depot};
 use super::entry::Entry;
 use super::order::{Order, Slot};
 use super::packed::{Packer, Unpacker};
 use super::schedule::LaneId;
-use super::shelf::{ChunkId, Shelf};
 
 /// How many requests at the oldest end of a stretch are at hand.
 const OLDEST: usize = 4;
@@ -54,8 +54,8 @@ pub(super) struct LaneQueue {
 }
 
 impl LaneQueue {
-    pub(super) fn push(&mut self, entry: Entry, order: Order, shelf: &mut Shelf) {
-        if !Packer::takes(&entry, shelf.chunk_bytes()) {
+    pub(super) fn push(&mut self, entry: Entry, order: Order, depot: &mut Depot) {
+        if !Packer::takes(&entry, depot.chunk_bytes()) {
             self.loose.push(Slot::new(entry, order));
             return;
         }
@@ -72,9 +72,9 @@ impl LaneQueue {
         if entry.age < stretch.newest {
             self.loose.push(Slot::new(entry, order));
         } else if order == Order::Lifo {
-            stretch.push_last_out_first(entry, shelf);
+            stretch.push_last_out_first(entry, depot);
         } else {
-            stretch.push(entry, shelf);
+            stretch.push(entry, depot);
         }
     }
 
@@ -113,12 +113,12 @@ impl LaneQueue {
     }
 
     /// Takes out what comes next, which is at hand.
-    pub(super) fn pop(&mut self, order: Order, lane: LaneId, shelf: &mut Shelf) -> Option<Entry> {
+    pub(super) fn pop(&mut self, order: Order, lane: LaneId, depot: &mut Depot) -> Option<Entry> {
         if self.loose_is_next(order) {
             return self.loose.pop().map(|slot| slot.entry);
         }
         let stretch = self.stretches.last_mut()?;
-        let entry = stretch.pop(order, lane, shelf)?;
+        let entry = stretch.pop(order, lane, depot)?;
         if stretch.is_empty() {
             self.stretches.pop();
         }
@@ -126,10 +126,10 @@ impl LaneQueue {
     }
 
     /// Takes in what was away, as far as it has come.
-    pub(super) fn refill(&mut self, order: Order, lane: LaneId, shelf: &mut Shelf) {
+    pub(super) fn refill(&mut self, order: Order, lane: LaneId, depot: &mut Depot) {
         for stretch in &mut self.stretches {
             if stretch.hot.is_empty() {
-                stretch.refill(order, lane, shelf);
+                stretch.refill(order, lane, depot);
             }
         }
         self.stretches.retain(|stretch| !stretch.is_empty());
@@ -140,13 +140,13 @@ impl LaneQueue {
     }
 
     /// Takes everything out that is in memory, and asks for the rest.
-    pub(super) fn drain(&mut self, lane: LaneId, shelf: &mut Shelf) -> Vec<Entry> {
+    pub(super) fn drain(&mut self, lane: LaneId, depot: &mut Depot) -> Vec<Entry> {
         let mut all: Vec<Entry> = std::mem::take(&mut self.loose)
             .into_iter()
             .map(|slot| slot.entry)
             .collect();
         for stretch in &mut self.stretches {
-            stretch.drain(lane, shelf, &mut all);
+            stretch.drain(lane, depot, &mut all);
         }
         self.stretches.retain(|stretch| !stretch.is_empty());
         all
@@ -246,20 +246,20 @@ impl Stretch {
     }
 
     /// Puts an entry behind the others.
-    fn push(&mut self, entry: Entry, shelf: &mut Shelf) {
+    fn push(&mut self, entry: Entry, depot: &mut Depot) {
         self.newest = entry.age;
         if self.tail.is_none() && self.hot.len() < OLDEST {
             self.hot.push_back(entry);
             return;
         }
         let tail = self.tail.get_or_insert_default();
-        if !tail.open.push(&entry, shelf.chunk_bytes()) {
-            tail.close(tail.open_since, shelf);
+        if !tail.open.push(&entry, depot.chunk_bytes()) {
+            tail.close(tail.open_since, depot);
             // What comes next is needed soon.
             if let [_, .., last] = tail.chunks.make_contiguous() {
-                shelf.spare(last.id);
+                depot.spare(last.id);
             }
-            let fits = tail.open.push(&entry, shelf.chunk_bytes());
+            let fits = tail.open.push(&entry, depot.chunk_bytes());
             debug_assert!(fits, "whoever pushes has asked");
         }
         if tail.open_since == 0 {
@@ -268,7 +268,7 @@ impl Stretch {
     }
 
     /// Puts an entry before the others: the last in is the first out.
-    fn push_last_out_first(&mut self, entry: Entry, shelf: &mut Shelf) {
+    fn push_last_out_first(&mut self, entry: Entry, depot: &mut Depot) {
         self.newest = entry.age;
         self.hot.push_back(entry);
         if self.hot.len() < 2 * NEWEST {
@@ -278,51 +278,51 @@ impl Stretch {
         let needed_next = tail.chunks.len().saturating_sub(1);
         let mut age = 0;
         for entry in self.hot.drain(..NEWEST) {
-            if !tail.open.push(&entry, shelf.chunk_bytes()) {
-                tail.close(age, shelf);
-                tail.open.push(&entry, shelf.chunk_bytes());
+            if !tail.open.push(&entry, depot.chunk_bytes()) {
+                tail.close(age, depot);
+                tail.open.push(&entry, depot.chunk_bytes());
             }
             age = entry.age;
         }
-        tail.close(age, shelf);
+        tail.close(age, depot);
         let needed_now = tail.chunks.len() - 1;
         for spare in tail.chunks.range(needed_next..needed_now) {
-            shelf.spare(spare.id);
+            depot.spare(spare.id);
         }
     }
 
-    fn pop(&mut self, order: Order, lane: LaneId, shelf: &mut Shelf) -> Option<Entry> {
+    fn pop(&mut self, order: Order, lane: LaneId, depot: &mut Depot) -> Option<Entry> {
         let entry = if order == Order::Lifo {
             self.hot.pop_back()
         } else {
             self.hot.pop_front()
         };
         if self.hot.is_empty() {
-            self.refill(order, lane, shelf);
+            self.refill(order, lane, depot);
         }
         entry
     }
 
     /// Unpacks what comes next, or asks for it.
-    fn refill(&mut self, order: Order, lane: LaneId, shelf: &mut Shelf) {
+    fn refill(&mut self, order: Order, lane: LaneId, depot: &mut Depot) {
         let Some(tail) = &mut self.tail else { return };
         let priority = self.priority;
         let ours = |entry: Entry| Entry { priority, ..entry };
         if order == Order::Lifo {
             if let Some(chunk) = tail.chunks.back() {
-                let Some(bytes) = shelf.take(chunk.id, lane) else {
+                let Some(bytes) = depot.take(chunk.id, lane) else {
                     return;
                 };
                 tail.chunks.pop_back();
                 self.hot.extend(Unpacker::new(bytes).map(ours));
                 if let Some(next) = tail.chunks.back() {
-                    shelf.want(next.id, lane);
+                    depot.want(next.id, lane);
                 }
             }
         } else {
             while self.hot.is_empty() {
                 let Some(reading) = &mut tail.reading else {
-                    if !tail.read_on(lane, shelf) {
+                    if !tail.read_on(lane, depot) {
                         break;
                     }
                     continue;
@@ -338,14 +338,14 @@ impl Stretch {
         }
     }
 
-    fn drain(&mut self, lane: LaneId, shelf: &mut Shelf, all: &mut Vec<Entry>) {
+    fn drain(&mut self, lane: LaneId, depot: &mut Depot, all: &mut Vec<Entry>) {
         let priority = self.priority;
         let ours = |entry: Entry| Entry { priority, ..entry };
         all.extend(self.hot.drain(..));
         let Some(tail) = &mut self.tail else { return };
         all.extend(tail.reading.take().into_iter().flatten().map(ours));
         tail.chunks
-            .retain(|chunk| match shelf.take(chunk.id, lane) {
+            .retain(|chunk| match depot.take(chunk.id, lane) {
                 Some(bytes) => {
                     all.extend(Unpacker::new(bytes).map(ours));
                     false
@@ -389,25 +389,25 @@ impl Tail {
 
     /// Makes a chunk of what is open. `age` is that of the entry that will come
     /// out of it first.
-    fn close(&mut self, age: u64, shelf: &mut Shelf) {
+    fn close(&mut self, age: u64, depot: &mut Depot) {
         if !self.open.is_empty() {
-            let id = shelf.put(self.take_open());
+            let id = depot.put(self.take_open());
             self.chunks.push_back(Chunk { id, age });
         }
     }
 
     /// Goes on to the next chunk, and asks for the one after it. `false` when
     /// there is none, or it is away.
-    fn read_on(&mut self, lane: LaneId, shelf: &mut Shelf) -> bool {
+    fn read_on(&mut self, lane: LaneId, depot: &mut Depot) -> bool {
         let bytes = match self.chunks.front() {
-            Some(chunk) => shelf.take(chunk.id, lane),
+            Some(chunk) => depot.take(chunk.id, lane),
             None if self.open.is_empty() => None,
             None => Some(self.take_open()),
         };
         let Some(bytes) = bytes else { return false };
         self.chunks.pop_front();
         if let Some(next) = self.chunks.front() {
-            shelf.want(next.id, lane);
+            depot.want(next.id, lane);
         }
         self.reading = Some(Unpacker::new(bytes));
         true

@@ -3,6 +3,7 @@
 
 mod candidate;
 mod delayed;
+mod depot;
 mod entry;
 mod host_line;
 mod lane_queue;
@@ -11,16 +12,15 @@ mod packed;
 mod schedule;
 mod scope;
 mod seen;
-mod shelf;
 mod traps;
 
 pub use candidate::Candidate;
 pub use delayed::Delayed;
+pub use depot::{CHUNK_BYTES, ChunkId};
 pub use entry::{Entry, Extra, Kind};
 pub use host_line::Readiness;
 pub use order::{MemoryFrontier, Order};
 pub use schedule::{Lane, LaneId, OriginId, Schedule, TagId};
 pub use scope::{Scope, ScopeBuilder};
 pub use seen::Seen;
-pub use shelf::{CHUNK_BYTES, ChunkId};
 pub use traps::{TrapLimits, Variants};

@@ -1,4 +1,4 @@
-//! Queued requests as bytes: a [`Chunk`](super::shelf) holds some, one behind
+//! Queued requests as bytes: a [`Chunk`](super::depot) holds some, one behind
 //! the other. Keeps: what comes out is what went in, in the same order.
 //!
 //! | part of an entry | bytes |

@@ -7,11 +7,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::depot::{ChunkId, Depot};
 use super::entry::Entry;
 use super::host_line::{HostId, HostLine, Rank, Readiness};
 use super::lane_queue::{Head, LaneQueue};
 use super::order::Order;
-use super::shelf::{ChunkId, Shelf};
 
 /// The number of a lane.
 pub type LaneId = u32;
@@ -57,7 +57,7 @@ pub struct Schedule {
     by_key: HashMap<(OriginId, TagId, bool), LaneId>,
     hosts: HostLine,
     held: BTreeSet<(Instant, LaneId)>,
-    shelf: Shelf,
+    depot: Depot,
     turn: u64,
 }
 
@@ -75,7 +75,7 @@ impl Schedule {
             by_key: HashMap::new(),
             hosts: HostLine::new(order),
             held: BTreeSet::new(),
-            shelf: Shelf::new(chunk, budget),
+            depot: Depot::new(chunk, budget),
             turn: 0,
         }
     }
@@ -96,7 +96,7 @@ impl Schedule {
                 .as_mut()
                 .expect("a lane that is referred to holds something");
             let before = lane.queue.head(self.order).priority();
-            lane.queue.push(entry, self.order, &mut self.shelf);
+            lane.queue.push(entry, self.order, &mut self.depot);
             if before != lane.queue.head(self.order).priority()
                 && let LanePlace::Host(rank) = lane.place
             {
@@ -108,7 +108,7 @@ impl Schedule {
             return self.come_back(id);
         }
         let mut queue = LaneQueue::default();
-        queue.push(entry, self.order, &mut self.shelf);
+        queue.push(entry, self.order, &mut self.depot);
         let lane = Lane {
             origin,
             host,
@@ -167,7 +167,7 @@ impl Schedule {
             .expect("a lane that is referred to holds something");
         let entry = lane
             .queue
-            .pop(self.order, id, &mut self.shelf)
+            .pop(self.order, id, &mut self.depot)
             .expect("a lane with nothing at hand stands aside");
         let emptied = lane.queue.is_empty();
         if let LanePlace::Host(rank) = lane.place {
@@ -302,7 +302,7 @@ impl Schedule {
         let lane = self.lanes[id as usize]
             .as_mut()
             .expect("a lane that is referred to holds something");
-        let entries = lane.queue.drain(id, &mut self.shelf);
+        let entries = lane.queue.drain(id, &mut self.depot);
         drained.extend(
             entries
                 .into_iter()
@@ -318,40 +318,40 @@ impl Schedule {
     /// Chunks of what is queued that are to be put away, and may be asked for
     /// again: each is to be [`stored`](Self::stored), or [`kept`](Self::keep).
     pub fn take_outgoing(&mut self) -> Vec<(ChunkId, Arc<[u8]>)> {
-        self.shelf.take_outgoing()
+        self.depot.take_outgoing()
     }
 
     /// Says that a chunk was put away, and can be had again.
     pub fn stored(&mut self, id: ChunkId) {
-        self.shelf.stored(id);
+        self.depot.stored(id);
     }
 
     /// Says that a chunk could not be put away; no more will be given out.
     pub fn keep(&mut self, id: ChunkId) {
-        self.shelf.keep(id);
+        self.depot.keep(id);
     }
 
     /// Whether chunks that are away are needed, and nobody was told of them.
     #[must_use]
     pub fn is_wanting(&self) -> bool {
-        self.shelf.is_wanting()
+        self.depot.is_wanting()
     }
 
     /// Whether chunks that are away are needed.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.shelf.is_waiting()
+        self.depot.is_waiting()
     }
 
     /// The chunks that are needed since this was last asked.
     pub fn take_wanted(&mut self) -> Vec<ChunkId> {
-        self.shelf.take_wanted()
+        self.depot.take_wanted()
     }
 
     /// Takes in a chunk that was needed, and says which lane did. Its host is to
     /// be placed anew.
     pub fn loaded(&mut self, id: ChunkId, bytes: Arc<[u8]>) -> Option<LaneId> {
-        let lane = self.shelf.loaded(id, bytes)?;
+        let lane = self.depot.loaded(id, bytes)?;
         if self.has_lane(lane) {
             self.come_back(lane);
         }
@@ -389,9 +389,9 @@ impl Schedule {
         read: impl Fn(ChunkId) -> Option<Arc<[u8]>>,
         mut look: impl FnMut(&Lane, &Entry),
     ) {
-        let chunk = |id| self.shelf.peek(id).cloned().or_else(|| read(id));
+        let chunk = |id| self.depot.peek(id).cloned().or_else(|| read(id));
         for lane in self.lanes() {
-            lane.queue.each(&chunk, |entry| look(lane, entry));
+            lane.queue.each(chunk, |entry| look(lane, entry));
         }
     }
 
@@ -402,7 +402,7 @@ impl Schedule {
             .as_mut()
             .expect("a lane that is referred to holds something");
         if lane.queue.head(self.order).is_away() {
-            lane.queue.refill(self.order, id, &mut self.shelf);
+            lane.queue.refill(self.order, id, &mut self.depot);
         }
         let head = lane.queue.head(self.order);
         lane.away = head.is_away();

@@ -41,21 +41,21 @@ struct Disk {
 }
 
 impl Disk {
-    fn write(&mut self, shelf: &mut Shelf) {
+    fn write(&mut self, depot: &mut Depot) {
         for (id, bytes) in self.writing.drain(..) {
             self.stored.insert(id, bytes);
-            shelf.stored(id);
+            depot.stored(id);
         }
-        self.writing = shelf.take_outgoing();
+        self.writing = depot.take_outgoing();
     }
 
-    fn read(&mut self, shelf: &mut Shelf) {
-        for id in shelf.take_wanted() {
+    fn read(&mut self, depot: &mut Depot) {
+        for id in depot.take_wanted() {
             self.reads += 1;
             let bytes = self.stored[&id].clone();
-            assert_eq!(shelf.loaded(id, bytes), Some(LANE));
+            assert_eq!(depot.loaded(id, bytes), Some(LANE));
         }
-        assert!(!shelf.is_waiting());
+        assert!(!depot.is_waiting());
     }
 }
 
@@ -63,7 +63,7 @@ impl Disk {
 /// that were away.
 fn compare(seed: u64, order: Order, chunk: usize, budget: Option<usize>) -> usize {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut shelf = Shelf::new(chunk, budget);
+    let mut depot = Depot::new(chunk, budget);
     let (mut queue, mut disk) = (LaneQueue::default(), Disk::default());
     let mut model: BTreeMap<Key, String> = BTreeMap::new();
     let mut taken: Vec<Entry> = Vec::new();
@@ -81,26 +81,26 @@ fn compare(seed: u64, order: Order, chunk: usize, budget: Option<usize>) -> usiz
                 }
             };
             model.insert(key(&entry, order), format!("{entry:?}"));
-            queue.push(entry, order, &mut shelf);
+            queue.push(entry, order, &mut depot);
         } else if queue.head(order).is_away() {
-            disk.read(&mut shelf);
-            queue.refill(order, LANE, &mut shelf);
+            disk.read(&mut depot);
+            queue.refill(order, LANE, &mut depot);
             assert!(!queue.head(order).is_away(), "it has come");
         } else {
-            let entry = queue.pop(order, LANE, &mut shelf);
+            let entry = queue.pop(order, LANE, &mut depot);
             let expected = model.pop_first().map(|(_, entry)| entry);
             assert_eq!(entry.as_ref().map(|entry| format!("{entry:?}")), expected);
             taken.extend(entry);
         }
         if random.u8(..4) == 0 {
-            disk.write(&mut shelf);
+            disk.write(&mut depot);
         }
         let head = queue.head(order).priority();
         assert_eq!(head, model.keys().next().map(|(priority, _)| priority.0));
         assert_eq!(queue.is_empty(), model.is_empty());
         if random.u8(..100) == 0 {
             let mut all = Vec::new();
-            let read = |id| shelf.peek(id).or_else(|| disk.stored.get(&id)).cloned();
+            let read = |id| depot.peek(id).or_else(|| disk.stored.get(&id)).cloned();
             queue.each(read, |entry| all.push(format!("{entry:?}")));
             all.sort();
             let mut expected: Vec<_> = model.values().cloned().collect();
@@ -128,18 +128,18 @@ fn what_comes_out_is_in_order_wherever_it_was() {
 fn draining_gives_what_is_in_memory_and_asks_for_the_rest() {
     for order in [Order::Fifo, Order::Lifo] {
         let mut random = fastrand::Rng::with_seed(1);
-        let mut shelf = Shelf::new(200, Some(0));
+        let mut depot = Depot::new(200, Some(0));
         let (mut queue, mut disk) = (LaneQueue::default(), Disk::default());
         for age in 1..=300 {
-            queue.push(entry(&mut random, age), order, &mut shelf);
+            queue.push(entry(&mut random, age), order, &mut depot);
         }
-        disk.write(&mut shelf);
-        disk.write(&mut shelf);
-        let mut all = queue.drain(LANE, &mut shelf);
+        disk.write(&mut depot);
+        disk.write(&mut depot);
+        let mut all = queue.drain(LANE, &mut depot);
         assert!(all.len() < 200, "{} were in memory", all.len());
         assert!(!queue.is_empty());
-        disk.read(&mut shelf);
-        all.extend(queue.drain(LANE, &mut shelf));
+        disk.read(&mut depot);
+        all.extend(queue.drain(LANE, &mut depot));
         assert!(queue.is_empty());
         let mut ages: Vec<u64> = all.iter().map(|entry| entry.age).collect();
         ages.sort_unstable();
@@ -150,19 +150,19 @@ fn draining_gives_what_is_in_memory_and_asks_for_the_rest() {
 #[test]
 fn without_room_elsewhere_everything_stays_in_memory() {
     let mut random = fastrand::Rng::with_seed(1);
-    let mut shelf = Shelf::new(200, Some(0));
+    let mut depot = Depot::new(200, Some(0));
     let mut queue = LaneQueue::default();
     for age in 1..=300 {
-        queue.push(entry(&mut random, age), Order::Fifo, &mut shelf);
+        queue.push(entry(&mut random, age), Order::Fifo, &mut depot);
         if age == 100 {
-            for (id, _) in shelf.take_outgoing() {
-                shelf.keep(id);
+            for (id, _) in depot.take_outgoing() {
+                depot.keep(id);
             }
         }
     }
-    assert!(shelf.take_outgoing().is_empty());
+    assert!(depot.take_outgoing().is_empty());
     for _ in 1..=300 {
-        assert!(queue.pop(Order::Fifo, LANE, &mut shelf).is_some());
+        assert!(queue.pop(Order::Fifo, LANE, &mut depot).is_some());
     }
-    assert!(queue.is_empty() && !shelf.is_waiting());
+    assert!(queue.is_empty() && !depot.is_waiting());
 }

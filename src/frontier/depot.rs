@@ -1,4 +1,4 @@
-//! [`Shelf`]: chunks of queued requests, in memory or put away elsewhere.
+//! [`Depot`]: chunks of queued requests, in memory or put away elsewhere.
 //! Keeps: a chunk is in one place, and its number is not given to another
 //! before whoever writes it is done with it.
 
@@ -29,7 +29,7 @@ enum Place {
 
 /// All chunks there are.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct Depot {
     /// The most bytes of a chunk.
     chunk: usize,
     places: Vec<Place>,
@@ -45,9 +45,9 @@ pub(super) struct Shelf {
     asked: Vec<(ChunkId, LaneId)>,
 }
 
-impl Shelf {
+impl Depot {
     pub(super) fn new(chunk: usize, budget: Option<usize>) -> Self {
-        Shelf {
+        Depot {
             chunk: chunk.min(CHUNK_BYTES),
             places: Vec::new(),
             free: Vec::new(),
