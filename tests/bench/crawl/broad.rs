@@ -86,7 +86,7 @@ pub(crate) fn crawl(port: u16, hosts: usize) {
         // Links are resolved and not followed: the same links on more hosts are
         // more URLs, and it is hosts that are compared.
         .handler(|page: Html| {
-            page.links();
+            let _ = page.links();
         });
     for seed in seeds {
         builder = builder.seed_request(seed);
