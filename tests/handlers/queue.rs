@@ -72,7 +72,7 @@ fn many_links_are_taken_without_asking_the_crawl_for_each() {
 
 #[test]
 fn links_that_the_crawl_knows_are_counted_as_any_and_no_request_is_made_of_them() {
-    let site = Site::html("<a href=seen></a><a href=/seen#2></a><a href=/new></a>");
+    let site = Site::html("<a href=/seen></a><a href=/seen#2></a><a href=/new></a>");
     let services = services(&site).with_preview(Arc::new(Crawl::default()));
     let report = run_with(services, get(PAGE), |page: Html, queue: Queue| {
         assert_eq!(queue.follow_all(page.links()), 2);
