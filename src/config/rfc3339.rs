@@ -35,7 +35,7 @@ pub(crate) fn write(time: SystemTime, out: &mut Vec<u8>) {
 }
 
 /// Reads what [`write`] wrote.
-#[cfg(any(feature = "cli", test))]
+#[cfg(feature = "cli")]
 pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let bytes = text.as_bytes();
     let marks = [
