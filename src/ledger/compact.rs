@@ -12,7 +12,7 @@ use super::blocks::{Blocks, Sharing, lines};
 use super::fault::Fault;
 use super::format::{self, Checkpoint, push_again, push_checkpoint, start_crc};
 use super::model::{Model, ROBOTS_LIFETIME};
-use super::options::Identity;
+use super::options::{Identity, sorted};
 use super::parse;
 use super::replay;
 use super::table::{ENDED, Entry, REJUDGE};
@@ -91,10 +91,8 @@ fn write_model(
         length: 0,
         crc: start_crc(0),
     };
-    let mut seeds: Vec<u64> = model.seeds.iter().copied().collect();
-    seeds.sort_unstable();
     let identity = Identity {
-        seeds,
+        seeds: sorted(&model.seeds),
         label: model.label.clone(),
         settings: model.settings.clone(),
     };

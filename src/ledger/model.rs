@@ -2,7 +2,7 @@
 //! file's lines and of nothing else, so that what a run believes is what the
 //! next one will read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::anchor::Anchor;
 use super::change::End;
@@ -81,7 +81,8 @@ pub(super) struct Model {
     pub(super) landed: Vec<String>,
     pub(super) label: String,
     pub(super) settings: String,
-    pub(super) seeds: HashSet<u64>,
+    /// In the order of the file; some perhaps twice.
+    pub(super) seeds: Vec<u64>,
     pub(super) files: Marks,
     pub(super) run: u64,
     pub(super) pass: u64,

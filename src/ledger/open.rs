@@ -1,7 +1,7 @@
 //! Opening a ledger. Keeps: locks first, then checks, then changes; whoever is
 //! refused has changed nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::journal::{FILE, Journal};
 use super::lock::{Locked, folder_of, lock_folder, make_folder, relative, with_suffix};
 use super::model::Model;
-use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec};
+use super::options::{Identity, LedgerOptions, OutputSpec, StateSpec, sorted};
 use super::output::{Mark, Marks, Output, fill_in, is_standard_output};
 use super::plan::{Known, Plan, trim};
 use super::replay::replay;
@@ -351,9 +351,13 @@ fn opening_lines(
         format::push_pass(&mut lines, model.pass + 1, due);
     }
     let identity = &spec.identity;
-    let seeds: HashSet<u64> = identity.seeds.iter().copied().collect();
-    let removed = model.seeds.difference(&seeds).count();
-    let added = seeds.difference(&model.seeds).count();
+    let (old, new) = (sorted(&model.seeds), sorted(&identity.seeds));
+    let without = |some: &[u64], others: &[u64]| {
+        let missing = |seed: &&u64| others.binary_search(seed).is_err();
+        some.iter().filter(missing).count()
+    };
+    let (removed, added) = (without(&old, &new), without(&new, &old));
+    drop((old, new));
     if beginning.settings_changed {
         notes
             .push("other settings than in the run before; what was skipped is judged again".into());
@@ -383,8 +387,9 @@ fn check_identity(model: &Model, identity: &Identity, path: &Path) -> Result<()>
     if model.seeds.is_empty() || identity.seeds.is_empty() {
         return Ok(());
     }
+    let seeds = sorted(&model.seeds);
     let shared = identity.seeds.iter().any(|seed| {
-        model.seeds.contains(seed) || model.table.get(*seed).is_some_and(|entry| entry.has(SEED))
+        seeds.binary_search(seed).is_ok() || model.table.get(*seed).is_some_and(|entry| entry.has(SEED))
     });
     if shared {
         return Ok(());

@@ -87,6 +87,14 @@ pub struct Identity {
     pub settings: String,
 }
 
+/// Fingerprints in order, each once.
+pub(super) fn sorted(fingerprints: &[u64]) -> Vec<u64> {
+    let mut sorted = fingerprints.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted
+}
+
 /// Where the state is kept.
 #[derive(Debug, Clone)]
 pub struct StateSpec {
