@@ -149,9 +149,24 @@ fn max_pages_per_host_is_a_bound_and_names_the_host() {
     assert_eq!(crawled.summary["parked"][0]["reason"], "page_limit");
 }
 
+/// Whether this process ignores a signal, as a job in the background of a shell
+/// does with SIGINT.
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << (number - 1)) != 0)
+}
+
 #[test]
 fn a_signal_in_the_middle_stops_with_whole_files_and_the_rest_pending() {
-    for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        if is_ignored(number) {
+            eprintln!("SIG{name} is ignored here, and so by what is started from here");
+            continue;
+        }
+        let code = 128 + number;
         let server = site(500, |_| Resp::html("a page"));
         let crawl = Crawl::new([server.url("/")]).set("policy.host_delay=0.01");
         let mut child = crawl.start();
@@ -225,18 +240,18 @@ fn a_second_signal_does_not_wait_for_what_is_in_flight() {
     let mut child = crawl.start();
     assert!(server.wait_for_requests(4, PATIENCE));
     std::thread::sleep(Duration::from_millis(100));
-    child.signal("INT");
+    child.signal("TERM");
     // As fast as somebody presses a key twice, give or take a busy machine.
     std::thread::sleep(SAME_SIGNAL * 4);
     assert!(
         child.is_running(),
         "the first one waits for what is in flight"
     );
-    child.signal("INT");
+    child.signal("TERM");
     let signalled = Instant::now();
     let run = child.wait();
     assert!(signalled.elapsed() < PROMPT);
-    let crawled = crawl.read(run).expect(130);
+    let crawled = crawl.read(run).expect(143);
     assert_eq!(crawled.summary["cancelled"], 1);
     assert_eq!(crawled.records.len(), 2);
 }

@@ -9,6 +9,7 @@ use url::{Position, Url};
 
 use crate::fetch::Response;
 use crate::frontier::{Candidate, Scope, TrapLimits};
+use crate::ledger::Queued;
 use crate::request::{Hop, Method, Purpose, Request};
 use crate::uri;
 
@@ -72,6 +73,22 @@ impl Admit {
                 }
                 candidate
             }
+        }
+    }
+
+    /// A request that an earlier run let in and left, under the same settings:
+    /// nothing about it needs to be worked out again.
+    pub(super) fn as_it_was(queued: Queued) -> Candidate {
+        Candidate {
+            fingerprint: queued.fingerprint,
+            purpose: queued.purpose,
+            seed: queued.seed,
+            refusal: None,
+            foreign_host: false,
+            too_deep: false,
+            variant_of: variant_of(queued.request.url()),
+            leads_back: false,
+            request: queued.request,
         }
     }
 
@@ -141,14 +158,19 @@ impl Admit {
             foreign_host: !self.scope.has_host(url),
             too_deep: self.max_depth.is_some_and(|max| request.depth() > max),
             leads_back: false,
-            variant_of: url.query().map(|_| {
-                let mut hasher = DefaultHasher::new();
-                url[..Position::AfterPath].hash(&mut hasher);
-                hasher.finish()
-            }),
+            variant_of: variant_of(url),
             request,
         }
     }
+}
+
+/// Names host and path of a URL with a query.
+fn variant_of(url: &Url) -> Option<u64> {
+    url.query().map(|_| {
+        let mut hasher = DefaultHasher::new();
+        url[..Position::AfterPath].hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 /// A redirect as it came.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::admit::Admit;
 use super::builder::{Plan, Sitemaps};
 use super::engine::Engine;
 use super::origins::OriginRules;
@@ -10,7 +11,8 @@ use super::run::put_away_of;
 use crate::error::Result;
 use crate::frontier::Candidate;
 use crate::ledger::{
-    Anchor, Identity, Ledger, LedgerOptions, Overflow, Pages, RecordLine, Restored, Sink, StateSpec,
+    Anchor, Identity, Ledger, LedgerOptions, Overflow, Pages, Queued, RecordLine, Restored, Sink,
+    StateSpec,
 };
 use crate::request::{Purpose, Request};
 use crate::robots::Robots;
@@ -141,13 +143,17 @@ impl Books {
             if judge && link && seeds.binary_search(&queued.fingerprint).is_ok() {
                 return;
             }
-            let candidate =
-                plan.admit
-                    .restored(queued.request.with_attempt(1), queued.purpose, queued.seed);
+            // Retries are counted within a run.
+            let queued = Queued {
+                request: queued.request.with_attempt(1),
+                ..queued
+            };
             if judge {
+                let admit = &plan.admit;
+                let candidate = admit.restored(queued.request, queued.purpose, queued.seed);
                 let _ = engine.push(candidate, now);
             } else {
-                engine.restore(&candidate, pending.not_before, now);
+                engine.restore(&Admit::as_it_was(queued), pending.not_before, now);
             }
         })?;
         for sitemap in sitemaps {

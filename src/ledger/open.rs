@@ -389,7 +389,8 @@ fn check_identity(model: &Model, identity: &Identity, path: &Path) -> Result<()>
     }
     let seeds = sorted(&model.seeds);
     let shared = identity.seeds.iter().any(|seed| {
-        seeds.binary_search(seed).is_ok() || model.table.get(*seed).is_some_and(|entry| entry.has(SEED))
+        seeds.binary_search(seed).is_ok()
+            || model.table.get(*seed).is_some_and(|entry| entry.has(SEED))
     });
     if shared {
         return Ok(());
