@@ -3,19 +3,16 @@
 //!
 //! `cargo bench --bench robots`
 
+mod clock;
+
 use std::fmt::Write as _;
-use std::hint::black_box;
-use std::sync::OnceLock;
-use std::time::Instant;
 
 use canter::Url;
 use canter::robots::Robots;
 use url::Position;
 
-/// CPU seconds that each figure is taken over, and how often: the best counts,
-/// since other programs can only make it worse.
-const SECONDS: f64 = 0.3;
-const ROUNDS: usize = 5;
+use clock::report;
+
 /// Different URLs that are asked about in turn.
 const URLS: usize = 256;
 /// The length of the path that a rule of many stars is tried on, in bytes.
@@ -80,39 +77,4 @@ fn url(n: usize) -> Url {
         _ => format!("https://bench.test/2024/02/29/a-title-of-some-words-{word}/"),
     };
     Url::parse(&text).expect("a URL")
-}
-
-/// Runs `work` over the inputs again and again and prints the best round.
-fn report<T>(what: &str, inputs: &[T], mut work: impl FnMut(&T) -> usize) {
-    let mut best = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let start = cpu_seconds();
-        let mut count = 0.0;
-        let spent = loop {
-            for input in inputs.iter().cycle().take(URLS) {
-                black_box(work(black_box(input)));
-                count += 1.0;
-            }
-            let spent = cpu_seconds() - start;
-            if spent > SECONDS {
-                break spent;
-            }
-        };
-        best = best.min(spent / count * 1e9);
-    }
-    println!("{best:12.0}  {what}");
-}
-
-/// CPU time of this thread where the system tells it, else the time of day.
-fn cpu_seconds() -> f64 {
-    let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(
-        || {
-            static START: OnceLock<Instant> = OnceLock::new();
-            START.get_or_init(Instant::now).elapsed().as_secs_f64()
-        },
-        |nanoseconds| nanoseconds / 1e9,
-    )
 }
