@@ -347,3 +347,36 @@ fn without_dedup_a_page_is_fetched_as_often_as_it_is_found() {
         assert!(stats.adds_up(), "{stats:?}");
     });
 }
+
+#[test]
+fn an_end_is_told_when_it_comes_and_not_after_the_next_wait() {
+    let policy = Policy::builder()
+        .concurrency(1)
+        .host_delay(Duration::from_secs(3600));
+    let crawler = Crawler::builder()
+        .seeds(["http://a.test/1", "http://a.test/2"])
+        .obey_robots(false)
+        .policy(policy.build().expect("a policy"))
+        .fetcher(Tree::new(9, Duration::ZERO))
+        .handler(|| ())
+        .build()
+        .expect("a crawl");
+    let crawler = Arc::new(crawler);
+    let events = crawler.subscribe(8);
+    let run = {
+        let crawler = Arc::clone(&crawler);
+        thread::spawn(move || crawler.run().expect("a run"))
+    };
+    // An hour before the next start.
+    let ended = loop {
+        match events.recv_timeout(WATCHDOG).expect("nothing is told") {
+            canter::Event::Ended { url, .. } => break url,
+            _ => {}
+        }
+    };
+    assert_eq!(ended.path(), "/1");
+    assert_eq!(crawler.stats().succeeded, 1);
+    crawler.stop_handle().stop();
+    let stats = watched("the end of the run", move || run.join().expect("no panic"));
+    assert_eq!((stats.succeeded, stats.pending()), (1, 1));
+}

@@ -8,7 +8,7 @@
 //! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
@@ -62,8 +62,10 @@ struct Shared {
 /// What a worker gets for its report.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// Its next job; none when the run is over.
+    /// Its next job; none when the run is over, or it is to ask again.
     pub(super) job: Option<Box<Job>>,
+    /// Whether it is to ask again, since there is none for it yet.
+    pub(super) waits: bool,
     /// Parts of the queue to be read before it can have one.
     pub(super) load: Vec<ChunkId>,
     /// Whether another thread is to be started.
@@ -129,34 +131,6 @@ impl Pool {
         turn
     }
 
-    /// Takes in parts of the queue that were read.
-    pub(super) fn loaded(&self, chunks: Vec<(ChunkId, Arc<[u8]>)>) {
-        let mut shared = self.lock();
-        let now = Instant::now();
-        if let Some(engine) = shared.engine.as_mut() {
-            for (id, bytes) in chunks {
-                engine.loaded(id, bytes, now);
-            }
-        }
-    }
-
-    /// Parts of the queue to be put away.
-    pub(super) fn take_outgoing(&self) -> Vec<(ChunkId, Arc<[u8]>)> {
-        let mut shared = self.lock();
-        shared
-            .engine
-            .as_mut()
-            .map(Engine::take_outgoing)
-            .unwrap_or_default()
-    }
-
-    /// Says whether parts of the queue were put away.
-    pub(super) fn put_away(&self, chunks: Vec<ChunkId>, stored: bool) {
-        if let Some(engine) = self.lock().engine.as_mut() {
-            engine.put_away(chunks, stored);
-        }
-    }
-
     /// Rests until `until`, or until the run is over.
     pub(super) fn rest(&self, until: Instant) {
         let mut shared = self.lock();
@@ -171,10 +145,13 @@ impl Pool {
     }
 
     /// Reports how the last job ended, if there was one, and takes the next,
-    /// under one lock. Waits for it; none is left when the run is over.
+    /// under one lock. Without a report it waits for a job; none is left when the
+    /// run is over. With one it does not wait ([`Turn::waits`]): what follows from
+    /// the report comes first.
     pub(super) fn turn(&self, report: Option<Report>) -> Turn {
         let mut shared = self.lock();
         let mut turn = Turn::default();
+        let has_reported = report.is_some();
         if let Some(report) = report {
             shared.busy -= 1;
             let Some(engine) = shared.engine.as_mut() else {
@@ -203,6 +180,14 @@ impl Pool {
                 }
                 Poll::Done => {
                     self.end(&mut shared);
+                    return turn;
+                }
+                Poll::Wait(..) | Poll::Idle(_) if has_reported => {
+                    // What follows may take a while: whoever idles is to look.
+                    if shared.idle > shared.batons {
+                        turn.spawn = self.pass_baton(&mut shared, now);
+                    }
+                    turn.waits = true;
                     return turn;
                 }
                 Poll::Wait(at, _) => shared = self.wait_until(shared, at, now),
@@ -406,6 +391,12 @@ impl Pool {
     /// Calls with the engine, if the run is not over.
     pub(super) fn with_engine<R>(&self, look: impl FnOnce(&Engine) -> R) -> Option<R> {
         self.lock().engine.as_ref().map(look)
+    }
+
+    /// As [`with_engine`](Self::with_engine), to change it. Whoever does sees to
+    /// it that somebody looks at what that makes possible.
+    pub(super) fn with_engine_mut<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> Option<R> {
+        self.lock().engine.as_mut().map(work)
     }
 
     pub(super) fn stats(&self) -> Option<Stats> {

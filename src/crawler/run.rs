@@ -350,8 +350,9 @@ fn keep_books(
             return failed;
         }
         if let Some(overflow) = overflow {
-            let (chunks, stored) = put_away(overflow, pool.take_outgoing());
-            pool.put_away(chunks, stored);
+            let outgoing = pool.with_engine_mut(Engine::take_outgoing);
+            let (chunks, stored) = put_away(overflow, outgoing.unwrap_or_default());
+            pool.with_engine_mut(|engine| engine.put_away(chunks, stored));
         }
         if let Some(scribe) = &mut scribe {
             scribe.look(&batch.stats);

@@ -87,6 +87,9 @@ impl Run {
                 self.load(turn.load);
                 continue;
             }
+            if turn.waits {
+                continue;
+            }
             let Some(job) = turn.job.take() else { return };
             last = Some(self.perform(*job));
         }
@@ -100,7 +103,16 @@ impl Run {
         };
         let read = |id| overflow.read(id).map(|bytes| (id, bytes));
         match chunks.into_iter().map(read).collect() {
-            Ok(chunks) => self.pool.loaded(chunks),
+            Ok(chunks) => {
+                let chunks: Vec<_> = chunks;
+                // It asks for a job next, and so looks at what can start now.
+                self.pool.with_engine_mut(|engine| {
+                    let now = Instant::now();
+                    for (id, bytes) in chunks {
+                        engine.loaded(id, bytes, now);
+                    }
+                });
+            }
             Err(error) => self.pool.fail(error),
         }
     }

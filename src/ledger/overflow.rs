@@ -48,6 +48,9 @@ impl Overflow {
     /// Of kind [`State`](crate::ErrorKind::State); none of them can be relied
     /// on then.
     pub(crate) fn write(&self, chunks: &[(ChunkId, Arc<[u8]>)]) -> Result<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
         self.with_file(|file| {
             let mut buffer = Vec::with_capacity(WRITE.min(chunks.len() * SLOT));
             let mut start = 0;
