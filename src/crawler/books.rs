@@ -11,8 +11,8 @@ use super::run::put_away_of;
 use crate::error::Result;
 use crate::frontier::Candidate;
 use crate::ledger::{
-    Anchor, Identity, Ledger, LedgerOptions, Overflow, Pages, Queued, RecordLine, Restored, Sink,
-    StateSpec,
+    Anchor, Identity, Ledger, LedgerOptions, Offer, Overflow, Pages, Queued, RecordLine, Restored,
+    Sink, StateSpec,
 };
 use crate::request::{Purpose, Request};
 use crate::robots::Robots;
@@ -131,30 +131,33 @@ impl Books {
         }
         let seeds = std::mem::take(&mut self.seeds);
         let mut given = 0_usize;
-        restored.each_pending(|pending| {
+        restored.each_waiting(|offer| {
             given += 1;
             if given.is_multiple_of(PUT_AWAY_EVERY) {
                 put_away_of(engine, overflow);
             }
-            let queued = pending.queued;
+            let pending = match offer {
+                Offer::Plain(plain) => {
+                    return !restored.settings_changed && engine.restore_plain(plain, now);
+                }
+                Offer::Whole(pending) => pending,
+            };
             let judge = pending.rejudge || restored.settings_changed;
-            // What was found as a link may be a seed by now.
-            let link = !queued.seed && queued.purpose == Purpose::Page;
-            if judge && link && seeds.binary_search(&queued.fingerprint).is_ok() {
-                return;
-            }
             // Retries are counted within a run.
             let queued = Queued {
-                request: queued.request.with_attempt(1),
-                ..queued
+                request: pending.queued.request.with_attempt(1),
+                ..pending.queued
             };
-            if judge {
+            // What was found as a link may be a seed by now.
+            let link = !queued.seed && queued.purpose == Purpose::Page;
+            if !judge {
+                engine.restore(&Admit::as_it_was(queued), pending.not_before, now);
+            } else if !link || seeds.binary_search(&queued.fingerprint).is_err() {
                 let admit = &plan.admit;
                 let candidate = admit.restored(queued.request, queued.purpose, queued.seed);
                 let _ = engine.push(candidate, now);
-            } else {
-                engine.restore(&Admit::as_it_was(queued), pending.not_before, now);
             }
+            true
         })?;
         for sitemap in sitemaps {
             let _ = engine.push(sitemap, now);

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
-use super::engine::Engine;
+use super::engine::{Engine, Homeless};
 use super::origins::{OriginRules, ROBOTS_LIFETIME, RobotsState};
-use crate::frontier::Candidate;
-use crate::request::Request;
+use crate::frontier::{Candidate, Entry, Kind};
+use crate::ledger::PlainPending;
+use crate::request::{Request, Tag};
 use crate::uri;
 
 impl Engine {
@@ -92,6 +93,82 @@ impl Engine {
         match not_before.filter(|at| *at > now) {
             Some(at) => self.delayed.push(at, homeless),
             None => self.enqueue(homeless, now),
+        }
+    }
+
+    /// As [`restore`](Self::restore), for a request of which nothing is special.
+    /// `false`, and nothing is done, for one of an origin that is not known yet,
+    /// or with parts that are looked at one by one.
+    pub(crate) fn restore_plain(&mut self, plain: PlainPending<'_>, now: Instant) -> bool {
+        let Some((origin, path)) = split_at_path(plain.url) else {
+            return false;
+        };
+        let Some(origin) = self.origins.find(origin) else {
+            return false;
+        };
+        if !self.seen.claim(plain.fingerprint) {
+            return true;
+        }
+        self.counts.discovered += 1;
+        self.counts.queued += 1;
+        let record = self.origins.get_mut(origin);
+        record.refs += 1;
+        let host = record.host;
+        let tag = self.tags.id(&Tag::UNTAGGED);
+        self.age += 1;
+        let entry = Entry {
+            fingerprint: plain.fingerprint,
+            path: path.into(),
+            referrer: plain.referrer.cloned(),
+            extra: None,
+            age: self.age,
+            priority: 0,
+            depth: plain.depth,
+            attempt: 1,
+            kind: Kind::Page,
+            seed: plain.seed,
+        };
+        self.enqueue(
+            Homeless {
+                origin,
+                host,
+                tag,
+                entry,
+            },
+            now,
+        );
+        true
+    }
+}
+
+/// A URL as it was written, cut before its path; `None` when it has a query or a
+/// user's name.
+fn split_at_path(url: &str) -> Option<(&str, &str)> {
+    let authority = url.find("://")? + "://".len();
+    let path = authority + url[authority..].find('/')?;
+    let odd = |byte: u8| matches!(byte, b'?' | b'#');
+    let plain = !url[authority..path].contains('@') && !url[path..].bytes().any(odd);
+    plain.then(|| url.split_at(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_url_is_cut_before_its_path() {
+        assert_eq!(
+            split_at_path("https://a.test:8443/b/@c://d"),
+            Some(("https://a.test:8443", "/b/@c://d"))
+        );
+        for odd in [
+            "http://u@a.test/",
+            "http://a.test/?q",
+            "http://a.test",
+            "/x",
+            "",
+        ] {
+            assert_eq!(split_at_path(odd), None, "{odd}");
         }
     }
 }

@@ -12,6 +12,7 @@ mod anchor;
 mod blocks;
 mod change;
 mod compact;
+mod counts;
 mod csv;
 mod fault;
 mod format;
@@ -38,13 +39,15 @@ use std::path::{Path, PathBuf};
 
 pub use anchor::Anchor;
 pub use change::{BesideLine, Change, End, Ended, PageMemory, Queued, RecordLine};
+pub use counts::Counts;
 pub use csv::CsvColumns;
 pub use fault::Fault;
 pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 pub(crate) use overflow::Overflow;
 pub use pages::{KnownPage, Pages};
-pub use restored::{Counts, KnownPause, KnownRobots, Pending, Restored};
+pub use restored::{KnownPause, KnownRobots, Pending, Restored};
+pub(crate) use restored::{Offer, PlainPending};
 pub use status::{FailedUrl, Status};
 
 use crate::error::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@
 //! until they are asked for, so that a state of millions of URLs needs little
 //! memory.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,14 +13,17 @@ use url::Url;
 use super::anchor::{Anchor, wall_of_millis};
 use super::blocks::{Sharing, drive};
 use super::change::{End, Queued};
+use super::counts::Counts;
+use super::fault::Fault;
 use super::model::{Model, ROBOTS_LIFETIME, Wait};
 use super::options::Totals;
 use super::pages::Pages;
 use super::parse;
 use super::table::{Entry, REJUDGE, REQUEST, Table};
-use super::whole;
+use super::whole::{self, Plain};
 use crate::admission::SkipReason;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
+use crate::request::Purpose;
 
 /// A request that waits to be made.
 #[derive(Debug, Clone)]
@@ -32,6 +35,25 @@ pub struct Pending {
     /// Whether it was skipped under settings or rules that have since changed:
     /// whether it is let in must be asked anew. Otherwise it was let in before.
     pub rejudge: bool,
+}
+
+/// A request that waits, as it is handed over.
+#[derive(Debug)]
+pub(crate) enum Offer<'a> {
+    /// One of which nothing is special, not made a request of yet.
+    Plain(PlainPending<'a>),
+    /// Any.
+    Whole(Pending),
+}
+
+/// A request that waits, and of which nothing is special.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlainPending<'a> {
+    pub(crate) fingerprint: u64,
+    pub(crate) url: &'a str,
+    pub(crate) depth: u32,
+    pub(crate) seed: bool,
+    pub(crate) referrer: Option<&'a Arc<str>>,
 }
 
 /// The rules of an origin that still hold.
@@ -52,53 +74,6 @@ pub struct KnownPause {
     pub host: String,
     /// When the pause is over.
     pub until: Instant,
-}
-
-/// How the URLs of a crawl stand. Each is counted once.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// URLs that wait.
-    pub pending: u64,
-    /// URLs that are done, the unchanged ones among them.
-    pub done: u64,
-    /// URLs that were as on an earlier pass.
-    pub unchanged: u64,
-    /// URLs that led to others.
-    pub redirected: u64,
-    /// URLs that failed for good.
-    pub failed: BTreeMap<ErrorKind, u64>,
-    /// URLs that were not asked for.
-    pub skipped: BTreeMap<SkipReason, u64>,
-}
-
-impl Counts {
-    pub(super) fn of(table: &Table) -> Self {
-        let mut counts = Counts::default();
-        for entry in table.entries() {
-            match entry.standing.end() {
-                None => counts.pending += 1,
-                Some(End::Done) => counts.done += 1,
-                Some(End::Unchanged) => {
-                    counts.done += 1;
-                    counts.unchanged += 1;
-                }
-                Some(End::Redirected) => counts.redirected += 1,
-                Some(End::Failed(kind)) => *counts.failed.entry(kind).or_default() += 1,
-                Some(End::Skipped(reason)) => *counts.skipped.entry(reason).or_default() += 1,
-            }
-        }
-        counts
-    }
-
-    /// All URLs that were found.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.pending
-            + self.done
-            + self.redirected
-            + self.failed.values().sum::<u64>()
-            + self.skipped.values().sum::<u64>()
-    }
 }
 
 #[derive(Debug)]
@@ -282,28 +257,89 @@ impl Restored {
     /// # Errors
     /// Of kind [`State`](ErrorKind::State) when the state cannot be read again.
     pub fn each_pending(&self, mut take: impl FnMut(Pending)) -> Result<()> {
-        self.each_request(
+        self.each_waiting(|offer| match offer {
+            Offer::Plain(_) => false,
+            Offer::Whole(pending) => {
+                take(pending);
+                true
+            }
+        })
+    }
+
+    /// As [`each_pending`](Self::each_pending), but hands over a plain request
+    /// without making one of it: that is most of the time that a large state
+    /// takes. When `take` answers `false` to that, it gets the same one whole.
+    pub(crate) fn each_waiting(&self, mut take: impl FnMut(Offer<'_>) -> bool) -> Result<()> {
+        enum Item {
+            Plain(Plain),
+            Whole(Box<Queued>),
+        }
+        let mut unreadable = None;
+        self.each(
             |entry| entry.standing.is_pending(),
-            |entry, queued| {
-                let wait = self.not_before.get(&entry.fingerprint);
-                let Queued {
-                    fingerprint,
-                    request,
-                    seed,
-                    purpose,
-                } = queued;
-                take(Pending {
-                    queued: Queued {
-                        fingerprint,
-                        request: request.with_attempt(u32::from(entry.attempt)),
-                        seed,
-                        purpose,
-                    },
-                    not_before: wait.and_then(|wait| instant_of(*wait, &self.now)),
-                    rejudge: entry.has(REJUDGE),
-                });
+            |line| match parse::key(line) {
+                b"q" => match whole::plain(line) {
+                    Some(plain) => Ok(Some(Item::Plain(plain))),
+                    None => whole::queued(line).map(|queued| Some(Item::Whole(Box::new(queued)))),
+                },
+                _ => {
+                    let queued = whole::ended(line)?.queued()?;
+                    Ok(queued.map(|queued| Item::Whole(Box::new(queued))))
+                }
             },
-        )
+            |entry, referrer, item| {
+                let waits =
+                    !self.not_before.is_empty() && self.not_before.contains_key(&entry.fingerprint);
+                let queued = match item {
+                    Item::Whole(queued) => *queued,
+                    Item::Plain(plain) => {
+                        let offer = PlainPending {
+                            fingerprint: entry.fingerprint,
+                            url: &plain.url,
+                            depth: plain.depth,
+                            seed: plain.seed,
+                            referrer,
+                        };
+                        if !waits && !entry.has(REJUDGE) && take(Offer::Plain(offer)) {
+                            return;
+                        }
+                        match plain.request() {
+                            Ok(request) => Queued {
+                                fingerprint: entry.fingerprint,
+                                request,
+                                seed: plain.seed,
+                                purpose: Purpose::Page,
+                            },
+                            Err(why) => {
+                                unreadable.get_or_insert(why);
+                                return;
+                            }
+                        }
+                    }
+                };
+                take(Offer::Whole(self.pending(entry, referrer, queued)));
+            },
+        )?;
+        match (unreadable, &self.source) {
+            (Some(why), Some(source)) => {
+                Err(Fault::Damaged(why).state("cannot understand the state", &source.path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A request that waits, as it stands now.
+    fn pending(&self, entry: &Entry, referrer: Option<&Arc<str>>, queued: Queued) -> Pending {
+        let wait = self.not_before.get(&entry.fingerprint);
+        let request = queued
+            .request
+            .with_attempt(u32::from(entry.attempt))
+            .with_referrer(referrer.cloned());
+        Pending {
+            queued: Queued { request, ..queued },
+            not_before: wait.and_then(|wait| instant_of(*wait, &self.now)),
+            rejudge: entry.has(REJUDGE),
+        }
     }
 
     /// Hands over every request that was skipped for a reason.

@@ -122,6 +122,48 @@ pub(super) fn queued(line: &[u8]) -> Result<Queued, String> {
     })
 }
 
+/// A request of which a line says no more than URL, depth and whether it is a
+/// seed, as nearly all do.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plain {
+    pub(super) url: Box<str>,
+    pub(super) depth: u32,
+    pub(super) seed: bool,
+}
+
+/// Reads a request's line if it is a plain one: byte for byte as
+/// [`format`](super::format) writes it, without anything escaped.
+pub(super) fn plain(line: &[u8]) -> Option<Plain> {
+    const BEFORE_HASH: &[u8] = b"{\"q\":\"";
+    const BEFORE_URL: &[u8] = b"\",\"u\":\"";
+    let (_hash, rest) = line.strip_prefix(BEFORE_HASH)?.split_at_checked(16)?;
+    let rest = rest.strip_prefix(BEFORE_URL)?;
+    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    let (url, mut rest) = rest.split_at(end);
+    rest = rest.strip_prefix(b"\"")?;
+    let mut depth = 0;
+    if let Some(digits) = rest.strip_prefix(b",\"d\":") {
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+        depth = str::from_utf8(&digits[..end]).ok()?.parse().ok()?;
+        rest = &digits[end..];
+    }
+    let seed = rest.strip_prefix(b",\"s\":1");
+    (seed.unwrap_or(rest) == b"}\n").then_some(())?;
+    Some(Plain {
+        url: str::from_utf8(url).ok()?.into(),
+        depth,
+        seed: seed.is_some(),
+    })
+}
+
+impl Plain {
+    /// The request.
+    pub(super) fn request(&self) -> Result<Request, String> {
+        let url = parse_url(&self.url).map_err(|error| error.to_string())?;
+        Ok(Request::new(Method::Get, url).with_depth(self.depth))
+    }
+}
+
 fn purpose(word: &str) -> Purpose {
     match word {
         "sitemap" => Purpose::Sitemap,
@@ -166,5 +208,66 @@ impl EndedWhole<'_> {
             seed: false,
             purpose: purpose(&self.k),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::anchor::Anchor;
+    use crate::ledger::change::Change;
+    use crate::ledger::format::Writer;
+
+    /// The line of a request as it is written.
+    fn line(queued: Queued) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        let changes = [Change::Queued(Box::new(queued))];
+        Writer::default().changes(&mut buffer, &changes, &Anchor::now(), false);
+        let start = buffer.windows(6).position(|bytes| bytes == b"{\"q\":\"");
+        buffer.split_off(start.expect("a request's line"))
+    }
+
+    fn request(random: &mut fastrand::Rng) -> Request {
+        let url = [
+            "http://a.test/x",
+            "https://b.test:8/%22?a=\"b\"&c",
+            "http://c.test/é",
+        ];
+        let mut request = Request::get(url[random.usize(..3)]).expect("a URL");
+        request = request.with_depth(random.u32(..3));
+        match random.u8(..8) {
+            0 => request.with_tag("t"),
+            1 => request.with_priority(-1),
+            2 => request.with_header("X-A", "1"),
+            3 => request.with_attempt(2),
+            _ => request,
+        }
+    }
+
+    #[test]
+    fn a_plain_line_says_the_same_as_when_it_is_read_whole() {
+        let mut random = fastrand::Rng::with_seed(4);
+        let mut plain_ones = 0;
+        for _ in 0..2_000 {
+            let mut bytes = line(Queued {
+                fingerprint: random.u64(..),
+                request: request(&mut random),
+                seed: random.bool(),
+                purpose: [Purpose::Page, Purpose::Sitemap][usize::from(random.u8(..9) == 0)],
+            });
+            if random.u8(..4) == 0 {
+                let at = random.usize(..bytes.len());
+                bytes[at] = random.u8(..);
+            }
+            let Some(plain) = plain(&bytes) else { continue };
+            plain_ones += 1;
+            // A damaged state is told by its checksum, not here.
+            let (Ok(whole), Ok(request)) = (queued(&bytes), plain.request()) else {
+                continue;
+            };
+            assert_eq!(format!("{request:?}"), format!("{:?}", whole.request));
+            assert_eq!((plain.seed, Purpose::Page), (whole.seed, whole.purpose));
+        }
+        assert!(plain_ones > 500, "{plain_ones} were plain");
     }
 }
