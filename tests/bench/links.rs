@@ -3,11 +3,11 @@
 //!
 //! `cargo bench --bench links`, with `--features select` beside scraper too
 
+mod clock;
+
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::sync::OnceLock;
-use std::time::Instant;
 
 use canter::Url;
 use canter::html::{Page, PageOptions, page_links, visible_text};
@@ -15,6 +15,8 @@ use canter::uri::{self, DropParams, Glob, Hosts};
 use encoding_rs::UTF_8;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Token, Tokenizer};
+
+use clock::cpu_seconds;
 
 /// The yardstick is given for so many pages.
 const PAGES: f64 = 10_000.0;
@@ -134,20 +136,6 @@ fn report<T>(what: &str, inputs: &[T], mut work: impl FnMut(&T) -> usize) {
         best = best.min(spent / count * PAGES);
     }
     println!("{best:8.3}  {what}");
-}
-
-/// CPU time of this thread where the system tells it, else the time of day.
-fn cpu_seconds() -> f64 {
-    let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(
-        || {
-            static START: OnceLock<Instant> = OnceLock::new();
-            START.get_or_init(Instant::now).elapsed().as_secs_f64()
-        },
-        |nanoseconds| nanoseconds / 1e9,
-    )
 }
 
 /// The references of a page as they are written.

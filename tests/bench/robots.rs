@@ -4,6 +4,7 @@
 //! `cargo bench --bench robots`
 
 mod clock;
+mod rounds;
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use canter::Url;
 use canter::robots::Robots;
 use url::Position;
 
-use clock::report;
+use rounds::report;
 
 /// Different URLs that are asked about in turn.
 const URLS: usize = 256;

@@ -4,6 +4,8 @@
 //!
 //! `cargo bench --bench scheduling`
 
+mod clock;
+
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ use canter::fetch::{Fetch, Response};
 use canter::frontier::{Candidate, Kind};
 use canter::robots::Robots;
 use canter::{Crawler, Policy, Purpose, Request, uri};
+
+use clock::cpu_seconds;
 
 const IN_FLIGHT: usize = 1_000;
 const MANY_HOSTS: usize = 10_000;
@@ -243,14 +247,4 @@ fn resident() -> u64 {
         .nth(1)
         .and_then(|field| field.parse::<u64>().ok());
     pages.unwrap_or_default() * PAGE_BYTES
-}
-
-/// CPU seconds of this thread so far.
-fn cpu_seconds() -> f64 {
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = line
-        .split(' ')
-        .next()
-        .and_then(|field| field.parse::<f64>().ok());
-    nanoseconds.unwrap_or_default() / 1e9
 }

@@ -5,6 +5,7 @@
 //! `cargo bench --bench urls`
 
 mod clock;
+mod rounds;
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,8 @@ use canter::Url;
 use canter::frontier::Seen;
 use canter::{sitemap, uri};
 
-use clock::{cpu_seconds, report};
+use clock::cpu_seconds;
+use rounds::report;
 
 /// Different references that are resolved in turn.
 const REFERENCES: usize = 256;
