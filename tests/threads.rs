@@ -369,9 +369,9 @@ fn an_end_is_told_when_it_comes_and_not_after_the_next_wait() {
     };
     // An hour before the next start.
     let ended = loop {
-        match events.recv_timeout(WATCHDOG).expect("nothing is told") {
-            canter::Event::Ended { url, .. } => break url,
-            _ => {}
+        let event = events.recv_timeout(WATCHDOG).expect("nothing is told");
+        if let canter::Event::Ended { url, .. } = event {
+            break url;
         }
     };
     assert_eq!(ended.path(), "/1");

@@ -137,8 +137,8 @@ impl Books {
                 put_away_of(engine, overflow);
             }
             let pending = match offer {
-                Offer::Plain(plain) => {
-                    return !restored.settings_changed && engine.restore_plain(plain, now);
+                Offer::Plain(request) => {
+                    return !restored.settings_changed && engine.restore_plain(request, now);
                 }
                 Offer::Whole(pending) => pending,
             };

@@ -14,7 +14,7 @@
 //! | [`Html`] | title, meta, links, visible text | yes |
 //! | [`Links`] | the page's links that may be followed | yes |
 //! | [`SitemapFile`] | the URLs of a sitemap or feed | yes |
-//! | [`Url`](crate::Url), [`Tag`](crate::Tag), [`Depth`], [`Attempt`] | what is known of the request | no |
+//! | [`Url`], [`Tag`], [`Depth`], [`Attempt`] | what is known of the request | no |
 //! | [`Queue`] | queues further requests | no |
 //! | [`Emit<T>`](Emit) | writes records | no |
 //! | [`State<S>`](State) | a value that the crawl was given | no |

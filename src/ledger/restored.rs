@@ -255,7 +255,7 @@ impl Restored {
     /// first found.
     ///
     /// # Errors
-    /// Of kind [`State`](ErrorKind::State) when the state cannot be read again.
+    /// Of kind [`State`](crate::ErrorKind::State) when the state cannot be read again.
     pub fn each_pending(&self, mut take: impl FnMut(Pending)) -> Result<()> {
         self.each_waiting(|offer| match offer {
             Offer::Plain(_) => false,
@@ -277,15 +277,16 @@ impl Restored {
         let mut unreadable = None;
         self.each(
             |entry| entry.standing.is_pending(),
-            |line| match parse::key(line) {
-                b"q" => match whole::plain(line) {
-                    Some(plain) => Ok(Some(Item::Plain(plain))),
-                    None => whole::queued(line).map(|queued| Some(Item::Whole(Box::new(queued)))),
-                },
-                _ => {
-                    let queued = whole::ended(line)?.queued()?;
-                    Ok(queued.map(|queued| Item::Whole(Box::new(queued))))
-                }
+            |line| {
+                let queued = if parse::key(line) == b"q" {
+                    if let Some(plain) = whole::plain(line) {
+                        return Ok(Some(Item::Plain(plain)));
+                    }
+                    Some(whole::queued(line)?)
+                } else {
+                    whole::ended(line)?.queued()?
+                };
+                Ok(queued.map(|queued| Item::Whole(Box::new(queued))))
             },
             |entry, referrer, item| {
                 let waits =
