@@ -370,6 +370,14 @@ fn a_full_disk_ends_the_run_with_one_message() {
         lines[1].starts_with("canter: ended by an error"),
         "{lines:?}"
     );
+    let made_good = "; what was not written is done again in the next run";
+    assert!(!lines[1].contains(made_good), "nothing is kept: {lines:?}");
+    let kept = Crawl::new([server.url("/")])
+        .with_state()
+        .set("output.log='/dev/full'")
+        .set("policy.host_delay=0.02");
+    let run = kept.run().run.expect_code(1);
+    assert!(run.stderr.trim_end().ends_with(made_good), "{}", run.stderr);
     assert_eq!(crawled.summary["end"], "error");
     assert_eq!(crawled.summary["exit"], 1);
     assert!(crawled.summary["pending"].as_u64() > Some(0));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use html5gum::{Token, Tokenizer};
 use serde_json::Value;
 
-use common::{Crawl, Program, Req, Resp, Server, canter};
+use common::{Crawl, Program, Req, Resp, Server, TempDir, canter};
 
 const HOSTS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -417,4 +417,73 @@ fn without_a_state_there_is_nothing_to_report() {
         !Path::new(&crawl.path("state")).exists(),
         "looking makes nothing"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_page_is_not_written_over_what_is_the_crawls_own() {
+    let server = Server::builder().start(|_| Resp::html("a page"));
+    let folder = TempDir::new();
+    let url = server.url("/");
+    folder.write("urls.txt", format!("{url}\n"));
+    folder.write("ca.pem", "");
+    folder.write(
+        "c.toml",
+        "crawl.seed_files = [\"urls.txt\"]\nstate.dir = \"state\"\n\
+         [output]\npath = \"pages-{date}-{pass}.jsonl\"\nlog = \"log.jsonl\"\nbodies = \"kept\"\n\
+         summary = \"sub/{date}/sum.json\"\nmetrics = \"m.prom\"\nexisting = \"replace\"\n",
+    );
+    std::os::unix::fs::symlink(".", folder.join("here")).expect("a link");
+    std::os::unix::fs::symlink("c.toml", folder.join("link")).expect("a link");
+    let run = |args: &[&str]| canter(args).dir(folder.path()).run();
+    run(&["run", "c.toml", "-q"]).expect_code(0);
+    let config = format!("fetch.ca_file = \"ca.pem\"\n{}", folder.read("c.toml"));
+    folder.write("c.toml", &config);
+    for (file, owner) in [
+        ("c.toml", "the configuration file"),
+        ("link", "the configuration file"),
+        ("./none/../c.toml", "the configuration file"),
+        ("state/x.html", "inside state.dir"),
+        ("here/state/a/b", "inside state.dir"),
+        ("state", "inside state.dir"),
+        ("pages-2020-01-31-17.jsonl", "the file of output.path"),
+        ("pages-{date}-{pass}.jsonl", "the file of output.path"),
+        ("pages-2020-01-31-17.jsonl.part", "the file of output.path"),
+        ("here/log.jsonl", "the file of output.log"),
+        ("sub/2020-01-31/sum.json", "the file of output.summary"),
+        ("m.prom", "the file of output.metrics"),
+        ("kept/index.jsonl", "inside output.bodies"),
+        ("urls.txt", "a file of crawl.seed_files"),
+        ("ca.pem", "the file of fetch.ca_file"),
+    ] {
+        for (args, option) in [
+            (["report", "c.toml", "-o", file], "canter: --output"),
+            (["run", "c.toml", "--report", file], "--report"),
+        ] {
+            let run = run(&args).expect_code(2);
+            let said =
+                format!("{option}: {file} is a file of the crawl itself ({owner}); name another\n");
+            assert_eq!(run.stderr, said, "{args:?}");
+        }
+    }
+    assert_eq!(folder.read("c.toml"), config);
+    // What is in the making has a name too.
+    folder.write(
+        "new.toml",
+        format!("crawl.seeds = [\"{url}\"]\noutput.path = \"x.new\"\n"),
+    );
+    let refused = run(&["run", "new.toml", "--report", "x"]).expect_code(2);
+    assert!(
+        refused.stderr.starts_with("--report: x.new is"),
+        "{}",
+        refused.stderr
+    );
+    for file in [
+        "report.html",
+        "pages-x-1.jsonl",
+        "new/log.jsonl",
+        "statement",
+    ] {
+        run(&["report", "c.toml", "-o", file]).expect_code(0);
+    }
 }

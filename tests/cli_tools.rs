@@ -213,7 +213,7 @@ fn an_index_is_followed_and_each_file_is_asked_for_once() {
         "/moved.xml: leads to",
         "/gone.xml: there is no such page (status 404)",
         "/page.html: an HTML page, not a sitemap",
-        "/b.xml.gz: urlset, 1 entries; read in part",
+        "/b.xml.gz: urlset, 1 entry; read in part",
     ] {
         assert!(run.stderr.contains(word), "{word}: {}", run.stderr);
     }
@@ -275,7 +275,7 @@ fn files_and_standard_input_are_read_without_a_request() {
     let run = canter(["sitemap", name]).run().expect_code(0);
     assert_eq!(run.out(), "http://a.test/%C3%A9\n");
     assert!(
-        run.stderr.contains("feed.xml: rss, 1 entries"),
+        run.stderr.contains("feed.xml: rss, 1 entry\n"),
         "{}",
         run.stderr
     );

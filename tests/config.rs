@@ -466,6 +466,71 @@ fn whatever_is_wrong_is_named_with_its_line_and_key_and_what_was_meant() {
         ),
         ("[output]\nlog = \"-\"", (4, 7), &["must be a file"]),
         (
+            "[output]\npath = \"s/x/pages\"\n[state]\ndir = \"./s\"",
+            (4, 1),
+            &["output.path: is inside state.dir"],
+        ),
+        (
+            "[output]\nmetrics = \"a/../s\"\n[state]\ndir = \"s\"",
+            (4, 1),
+            &["output.metrics: is inside state.dir"],
+        ),
+        (
+            "[output]\npath = \"p-{pass}\"\nlog = \"x/../p-1\"",
+            (5, 1),
+            &["output.log: is the file of another output"],
+        ),
+        (
+            "[output]\nlog = \"b/index.jsonl\"\nbodies = \"b\"",
+            (4, 1),
+            &["output.log: is the index of output.bodies"],
+        ),
+        (
+            "[output]\nsummary = \"b/new/x\"\nbodies = \"b\"",
+            (4, 1),
+            &["output.summary: is inside a folder of output.bodies"],
+        ),
+        (
+            "[output]\nbodies = \"s\"\n[state]\ndir = \"s\"",
+            (4, 1),
+            &["output.bodies: is inside state.dir"],
+        ),
+        (
+            "[output]\nbodies = \"s/b\"\n[state]\ndir = \"s\"",
+            (4, 1),
+            &["output.bodies: is inside state.dir"],
+        ),
+        (
+            "[output]\nbodies = \"b\"\n[state]\ndir = \"b/s\"",
+            (4, 1),
+            &["output.bodies: holds state.dir"],
+        ),
+        (
+            "seed_files = [\"Cargo.toml\"]\n[output]\npath = \"./Cargo.toml\"",
+            (5, 1),
+            &["output.path: is a file of crawl.seed_files"],
+        ),
+        (
+            "[fetch]\nca_file = \"Cargo.toml\"\n[output]\npath = \"src/../Cargo.toml\"",
+            (6, 1),
+            &["output.path: is the file of fetch.ca_file"],
+        ),
+        (
+            "[policy]\nconcurrency = -1",
+            (4, 15),
+            &["policy.concurrency: must be from 1 to 10000, not -1"],
+        ),
+        (
+            "[policy]\nconcurrency = 99999999999999",
+            (4, 15),
+            &["must be from 1 to 10000, not 99999999999999"],
+        ),
+        (
+            "[policy]\nburst = -1",
+            (4, 9),
+            &["policy.burst: must be at least 1, not -1"],
+        ),
+        (
             "[output]\nfields = [\"url\", \"titel\"]",
             (4, 18),
             &["did you mean \"title\"?"],
@@ -549,6 +614,26 @@ fn all_errors_of_a_file_are_reported_at_once_in_its_order() {
     );
     assert_eq!(error.file(), Some(path.as_path()));
     assert_eq!(Error::from(error).kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn no_output_is_the_configuration_file() {
+    let folder = Folder::new("own_file");
+    let text = "[crawl]\nseeds = [\"https://a.test/\"]\n[output]\nsummary = \"./x/../own.toml\"\n";
+    let path = folder.file("own.toml", text);
+    let error = Source::file(&path).unwrap().read().unwrap_err();
+    let place = format!("{}:4:1: ", path.display());
+    assert_eq!(
+        error.to_string(),
+        format!("{place}output.summary: is the configuration file")
+    );
+    let source = Source::file(&path).unwrap().set("output.summary=none.json");
+    let named = path.to_string_lossy();
+    let error = source.option("--output", "output.path", &named).read();
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "--output: output.path: is the configuration file"
+    );
 }
 
 #[test]

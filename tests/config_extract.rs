@@ -238,6 +238,16 @@ mod with_rules {
                 "18:1: extract.d.format: is not the format of the others that write the same file",
             ],
         );
+        refused(
+            &format!(
+                "[output]\npath = \"p.csv\"\nmetrics = \"m\"\n[extract.a]\n{fields}\noutput = \"m\"\n\
+                 [extract.b]\n{fields}\noutput = \"s/b\"\n[extract.c]\n{fields}\noutput = \"s/b\"\n[state]\ndir = \"s\"\n"
+            ),
+            &[
+                "8:1: extract.a.output: is the file of another output",
+                "11:1: extract.b.output: is inside state.dir",
+            ],
+        );
         let settings = seeded(&format!(
             "[output]\npath = \"p.csv\"\n[extract.a]\n{fields}\noutput = \"p.csv\"\n[extract.b]\n{fields}\noutput = \"y.txt\"\nformat = \"csv\"\n"
         ))

@@ -461,7 +461,15 @@ fn extract_says_what_keeps_it_from_extracting() {
         "out.csv is a file of the crawl itself",
     );
     check(&["--into", "."], 2, "is a file of the crawl itself");
-    check(&["-o", "kept/x.jsonl"], 2, "is a file of the crawl itself");
+    for (file, owner) in [
+        ("kept/x.jsonl", "inside output.bodies"),
+        ("./none/../out.csv", "the file of output.path"),
+        ("c.toml", "the configuration file"),
+    ] {
+        let said =
+            format!("--output: {file} is a file of the crawl itself ({owner}); name another");
+        check(&["-o", file], 2, &said);
+    }
     check(
         &["--set", "output.bodies=other"],
         1,
@@ -491,6 +499,23 @@ fn extract_says_what_keeps_it_from_extracting() {
         3,
         "nothing is left of what was refused: {names:?}"
     );
+}
+
+#[test]
+fn passes_that_are_read_as_one_are_told() {
+    let server = one_page("<title>a</title>");
+    let rules = "[extract.x]\nfields = { a = \"title\" }\noutput = \"x-{pass}.csv\"\n";
+    let case = Case::new(&one_page_config(server.port(), rules));
+    case.run().expect_code(0);
+    let run = case.canter("extract", &["--into", "b"]).run();
+    let run = run.expect_code(0);
+    let said = "canter: {pass} in extract.x.output stands for 1: the kept pages of all passes";
+    assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
+    assert_eq!(case.read("b/x-1.csv"), case.read("x-1.csv"));
+    for more in [&["-o", "b.jsonl"][..], &[]] {
+        let run = case.canter("extract", more).run().expect_code(0);
+        assert!(!run.stderr.contains("{pass}"), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -433,7 +433,9 @@ fn dependencies_features_and_versions_are_those_of_the_manifest() {
     assert_eq!(README.matches(&format!("Rust {rust} ")).count(), 2);
     let version = package["version"].trim_matches('"');
     let minor = version.rsplit_once('.').expect("three numbers").0;
-    let wanted = format!("canter = {{ version = \"{minor}\", default-features = false }}");
+    let wanted = format!(
+        "canter = {{ version = \"{minor}\", path = \"../canter\", default-features = false }}"
+    );
     assert!(README.contains(&wanted), "{wanted}");
 }
 

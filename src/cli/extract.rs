@@ -11,15 +11,13 @@ use std::time::SystemTime;
 use super::args::ExtractArgs;
 use super::exit::Exit;
 use super::progress::counted;
-use super::{complain, logger, signal};
+use super::{advise, complain, logger, signal, target};
 use crate::config::offline::{Offline, Wanted};
 use crate::config::{OutputPath, Settings, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::Effects;
 use crate::ledger::CsvColumns;
 
-/// What stands behind the name of a file while it is written.
-const NEW: &str = ".new";
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
 
@@ -71,6 +69,9 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
             .with_source(error));
     }
     let mut outputs = Outputs::open(settings, args, &offline)?;
+    if args.into.is_some() {
+        warn_of_passes(settings, offline.has_main());
+    }
     let counts = offline.run(&mut |effects| outputs.take(&effects))?;
     let items = outputs.records;
     outputs.finish()?;
@@ -98,6 +99,28 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
     } else {
         Exit::Failure
     })
+}
+
+/// Says which outputs would be files of passes in a crawl: what was kept is
+/// read as a whole.
+fn warn_of_passes(settings: &Settings, has_main: bool) {
+    let has_pass = |path: &OutputPath| path.pattern().to_string_lossy().contains("{pass}");
+    let mut keys = Vec::new();
+    if has_main && has_pass(&settings.output.path) {
+        keys.push("output.path".to_owned());
+    }
+    #[cfg(feature = "select")]
+    for extract in &settings.extract {
+        if extract.output.as_ref().is_some_and(has_pass) {
+            keys.push(format!("extract.{}.output", extract.rules.name()));
+        }
+    }
+    if !keys.is_empty() {
+        advise(&format!(
+            "canter: {{pass}} in {} stands for 1: the kept pages of all passes are read as one",
+            keys.join(", ")
+        ));
+    }
 }
 
 fn is_closed_pipe(error: &Error) -> bool {
@@ -133,7 +156,8 @@ impl Outputs {
                     .extension()
                     .is_some_and(|end| end.eq_ignore_ascii_case("csv"));
                 let csv = is_csv.then(|| offline.columns().clone());
-                files.push(Target::create(path, csv, settings)?);
+                target::check(settings, "--output", path)?;
+                files.push(Target::create(path, csv)?);
             }
             (Some(folder), None) => {
                 beside = usize::from(offline.has_main());
@@ -149,7 +173,8 @@ impl Outputs {
                             path.display()
                         )));
                     }
-                    files.push(Target::create(&path, output.csv.clone(), settings)?);
+                    target::check(settings, "--into", &path)?;
+                    files.push(Target::create(&path, output.csv.clone())?);
                 }
             }
         }
@@ -217,17 +242,8 @@ impl Target {
         }
     }
 
-    fn create(path: &Path, csv: Option<CsvColumns>, settings: &Settings) -> Result<Target> {
-        if is_of_crawl(path, settings) {
-            return Err(Error::invalid(format!(
-                "{} is a file of the crawl itself, whose state knows what is in it; \
-                 name another file or folder",
-                path.display()
-            )));
-        }
-        let mut new = path.as_os_str().to_owned();
-        new.push(NEW);
-        let new = PathBuf::from(new);
+    fn create(path: &Path, csv: Option<CsvColumns>) -> Result<Target> {
+        let new = target::in_the_making(path);
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = fs::create_dir_all(folder).and_then(|()| File::create(&new));
         let file = file.map_err(|error| cannot_write(path, error))?;
@@ -279,45 +295,4 @@ fn cannot_write(path: &Path, error: io::Error) -> Error {
     Error::new(ErrorKind::Output)
         .with_message(format!("cannot write {}", path.display()))
         .with_source(error)
-}
-
-/// Whether the path leads to a file that crawls with these settings write.
-fn is_of_crawl(path: &Path, settings: &Settings) -> bool {
-    let real = |path: &Path| {
-        // A file that is not there yet is known by its folder.
-        fs::canonicalize(path).ok().or_else(|| {
-            let folder = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-            let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
-            Some(folder.join(path.file_name()?))
-        })
-    };
-    let Some(path) = real(path) else {
-        return false;
-    };
-    let output = &settings.output;
-    let mut patterns = vec![output.path.pattern()];
-    patterns.extend(
-        [&output.log, &output.summary]
-            .into_iter()
-            .flatten()
-            .map(OutputPath::pattern),
-    );
-    #[cfg(feature = "select")]
-    patterns.extend(
-        settings
-            .extract
-            .iter()
-            .filter_map(|extract| Some(extract.output.as_ref()?.pattern())),
-    );
-    if let Some(bodies) = output
-        .bodies
-        .as_ref()
-        .and_then(|dir| fs::canonicalize(dir).ok())
-        && path.starts_with(bodies)
-    {
-        return true;
-    }
-    patterns
-        .iter()
-        .any(|pattern| real(pattern).is_some_and(|own| own == path))
 }

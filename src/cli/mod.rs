@@ -8,6 +8,7 @@
 //! | `check`, `notes`, `pace`, `seeds` | `canter check`; what is perhaps not meant; how fast a crawl can be at most; lists of URLs |
 //! | `robots`, `sitemap`, `asker` | `canter robots`; `canter sitemap`; how both ask |
 //! | `extract` | `canter extract`: kept bodies read again |
+//! | `target` | whether a file may be written: not those of the crawl itself |
 //! | `init` | `canter init`: a configuration to begin with |
 //! | `report` | `canter report`: a page about a crawl |
 //! | `run`, `summary` | `canter run` and `canter crawl`; how a run ended |
@@ -36,6 +37,7 @@ mod signal;
 mod sitemap;
 mod status;
 mod summary;
+mod target;
 mod term;
 
 use std::io::{self, Write as _};

@@ -104,6 +104,14 @@ pub(super) fn of(
              keeps each pass"
                 .to_owned(),
         );
+        if settings.output.bodies.is_some() {
+            notes.push(
+                "output.existing = \"replace\" with state.dir and output.bodies: the index of \
+                 the kept bodies is replaced likewise, so that canter extract reads only what \
+                 the last pass kept"
+                    .to_owned(),
+            );
+        }
     }
     if let Some(entry) = set("scope", "drop_params") {
         notes.push(format!(
@@ -221,6 +229,10 @@ mod tests {
             (
                 "output = { path = \"p\", existing = \"replace\" }\nstate.dir = \"s\"",
                 "after a later pass the file holds only what that pass wrote",
+            ),
+            (
+                "output = { path = \"p\", existing = \"replace\", bodies = \"b\" }\nstate.dir = \"s\"",
+                "the index of the kept bodies is replaced likewise",
             ),
             (
                 "scope.drop_params = [\"utm_*\"]",

@@ -196,10 +196,14 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
-/// So many of something: `1 page`, `1,300 pages`.
+/// So many of something: `1 page`, `1,300 pages`, `2 entries`.
 pub(super) fn counted(number: u64, name: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{} {name}{end}", grouped(number))
+    let (stem, end) = match name.strip_suffix('y') {
+        _ if number == 1 => (name, ""),
+        Some(stem) => (stem, "ies"),
+        None => (name, "s"),
+    };
+    format!("{} {stem}{end}", grouped(number))
 }
 
 #[cfg(test)]
@@ -264,6 +268,8 @@ mod tests {
         assert_eq!(counted(0, "page"), "0 pages");
         assert_eq!(counted(1, "page"), "1 page");
         assert_eq!(counted(1_300, "page"), "1,300 pages");
+        assert_eq!(counted(1, "entry"), "1 entry");
+        assert_eq!(counted(2, "entry"), "2 entries");
     }
 
     #[test]

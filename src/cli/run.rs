@@ -11,7 +11,7 @@ use super::progress::{Progress, View};
 use super::signal::{self, Signals};
 use super::summary::Summary;
 use super::term::{self, STDERR};
-use super::{advise, check, complain, logger, report, speak_json, speaks_json};
+use super::{advise, check, complain, logger, report, speak_json, speaks_json, target};
 use crate::config::{Settings, Source};
 use crate::crawler::{Crawler, StatsHandle};
 use crate::error::{Error, ErrorKind, Result};
@@ -52,6 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Exit {
 /// Runs it, and tells how it ended once it has begun.
 fn crawl(settings: &Settings, args: &RunArgs) -> Result<Exit> {
     if let Some(path) = &args.report {
+        target::check(settings, "--report", path)?;
         report::can_write(path)
             .map_err(|message| Error::new(ErrorKind::Output).with_message(message))?;
     }

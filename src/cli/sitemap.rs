@@ -13,6 +13,7 @@ use super::args::Given;
 use super::asker::{Asked, Asker};
 use super::complain;
 use super::exit::Exit;
+use super::progress::counted;
 use super::term::sanitize;
 use crate::Url;
 use crate::error::Error;
@@ -99,8 +100,8 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
             Ok(Asked::Answer(response)) => response,
             Ok(Asked::Bound) => {
                 complain(&format!(
-                    "canter: a bound is reached: {} sitemaps are not read",
-                    queue.len() + 1
+                    "canter: a bound is reached: {} not read",
+                    counted(queue.len() as u64 + 1, "sitemap")
                 ));
                 return Exit::Bound;
             }
@@ -133,8 +134,9 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
         );
         if left_out > 0 {
             complain(&format!(
-                "{at}: {left_out} sitemaps are left out: no more than {MAX_SITEMAPS} are read, nor \
-                 indexes nested over {NESTING} deep"
+                "{at}: {} left out: no more than {MAX_SITEMAPS} are read, nor indexes nested \
+                 over {NESTING} deep",
+                counted(left_out, "sitemap")
             ));
         }
         if listing.closed {
@@ -205,7 +207,8 @@ impl<W: Write> Listing<W> {
         let is_one = summary.kind != Kind::Unknown;
         self.read += usize::from(is_one);
         let mut said = if is_one {
-            format!("{name}: {}, {} entries", summary.kind, summary.entries)
+            let entries = counted(summary.entries as u64, "entry");
+            format!("{name}: {}, {entries}", summary.kind)
         } else {
             name.to_owned()
         };

@@ -114,6 +114,10 @@ impl<'a> Summary<'a> {
         if !self.settings.robots.obey {
             out.push_str("; robots.txt was not obeyed");
         }
+        // The counts are of what happened, committed or not.
+        if stats.end == Some(RunEnd::Error) && self.settings.state.is_some() {
+            out.push_str("; what was not written is done again in the next run");
+        }
         out
     }
 
@@ -345,6 +349,32 @@ mod tests {
                 let text = line(&plain, &stats, exit);
                 assert_eq!(text.contains("the rest is pending"), has_rest, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn after_an_error_a_state_makes_good_what_was_not_written() {
+        let mut stats = stats();
+        for (text, end, exit, is_said) in [
+            ("[state]\ndir = \"s\"", RunEnd::Error, Exit::Failure, true),
+            (
+                "[state]\ndir = \"s\"",
+                RunEnd::Error,
+                Exit::Signal(signal::PIPE),
+                true,
+            ),
+            (
+                "[state]\ndir = \"s\"",
+                RunEnd::Complete,
+                Exit::Failure,
+                false,
+            ),
+            ("", RunEnd::Error, Exit::Failure, false),
+        ] {
+            stats.end = Some(end);
+            let text = line(&settings(text), &stats, exit);
+            let says = text.ends_with("; what was not written is done again in the next run");
+            assert_eq!(says, is_said, "{text}");
         }
     }
 

@@ -57,6 +57,11 @@ impl Bodies {
         dir.join(INDEX)
     }
 
+    /// The folder of those that are being written.
+    pub(super) fn new_folder(dir: &Path) -> PathBuf {
+        dir.join(NEW)
+    }
+
     /// Keeps a body, unless it is kept already. Must not be called before the
     /// run holds the lock of the index: it clears away what a killed run left.
     ///

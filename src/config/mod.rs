@@ -14,7 +14,7 @@
 //! | `problem`, `suggest` | what is wrong, and what was probably meant |
 //! | `seeds` | lists of URLs |
 //! | `crawl`, `page_handler` | the crawl that the settings describe; what it does with each page |
-//! | `outputs` | which record goes to which file |
+//! | `outputs`, `owned` | which record goes to which file; whether a file is the crawl's own |
 //! | `record`, `item_record`, `json`, `rfc3339` | the fields of a page's record and of an item's, and how they are written |
 //! | `bodies`, `kept`, `offline` | bodies that are kept, their index, and reading them again |
 
@@ -28,6 +28,7 @@ mod kept;
 #[cfg(feature = "cli")]
 pub(crate) mod offline;
 mod outputs;
+mod owned;
 mod page_handler;
 mod problem;
 mod record;
@@ -293,7 +294,8 @@ pub struct TrapSettings {
     pub max_path_depth: Option<u32>,
     /// Bytes of a URL.
     pub max_url_length: Option<u32>,
-    /// Times that a name may stand in a path.
+    /// Times that a name may stand in a path. Numbers and names of one or two
+    /// letters may more often, if no run of them repeats over and over.
     pub max_repeats: Option<u32>,
     /// Different queries of one path.
     pub max_query_variants: Option<u32>,

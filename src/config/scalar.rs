@@ -84,6 +84,17 @@ where
     }
 }
 
+/// A whole number from `least` to `most`.
+pub(super) fn integer_within(node: &Node, least: usize, most: usize) -> Result<usize, Fault> {
+    let Value::Integer(number) = node.value else {
+        return Err(wrong("a whole number", node));
+    };
+    match usize::try_from(number) {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("must be from {least} to {most}, not {number}").into()),
+    }
+}
+
 /// A number, with or without a fraction.
 pub(super) fn number(node: &Node) -> Result<f64, Fault> {
     match node.value {

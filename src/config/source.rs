@@ -183,7 +183,7 @@ impl Source {
         if !report.problems.is_empty() {
             return Err(ConfigError::new(self.file, report.problems));
         }
-        Ok(Settings {
+        let settings = Settings {
             crawl,
             scope,
             policy,
@@ -197,7 +197,11 @@ impl Source {
             file: self.file,
             entries: report.entries,
             host_places,
-        })
+        };
+        match settings.collisions() {
+            none if none.is_empty() => Ok(settings),
+            some => Err(ConfigError::new(settings.file, some)),
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub use csv::CsvColumns;
 pub use fault::Fault;
 pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
+#[cfg(feature = "cli")]
+pub(crate) use output::part_of;
 pub(crate) use overflow::Overflow;
 pub use pages::{KnownPage, Pages};
 pub use restored::{KnownPause, KnownRobots, Pending, Restored};

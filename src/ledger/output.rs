@@ -84,7 +84,8 @@ pub(super) fn is_standard_output(path: &Path) -> bool {
     path == Path::new(STANDARD_OUTPUT)
 }
 
-pub(super) fn part_of(target: &Path) -> PathBuf {
+/// Where a file is written that is to replace another.
+pub(crate) fn part_of(target: &Path) -> PathBuf {
     with_suffix(target, PART)
 }
 

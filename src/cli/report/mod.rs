@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use super::exit::Exit;
 use super::status::{is_before_first_run, nothing_yet};
 use super::term::sanitize;
-use super::{complain, print};
+use super::{complain, print, target};
 use crate::config::{ConfigError, Settings};
 use crate::crawler::chronicle::Chronicle;
 use crate::error::Result;
@@ -47,6 +47,12 @@ pub(super) fn report(settings: Result<Settings, ConfigError>, output: Option<&Pa
         complain("canter: the configuration keeps no state: it has no state.dir");
         return Exit::Usage;
     };
+    if let Some(path) = output
+        && let Err(error) = target::check(&settings, "--output", path)
+    {
+        complain(&format!("canter: {error}"));
+        return Exit::of_error(&error);
+    }
     let page = match of_state(&settings, dir) {
         Ok(page) => page,
         Err(error) if is_before_first_run(&error) => {

@@ -8,11 +8,11 @@ use super::scope::host_pattern;
 use crate::config::document::{Node, Table, Value};
 use crate::config::problem::{Origin, Problem};
 use crate::config::scalar::{
-    boolean, choice, duration, duration_text, integer, number, optional, plain, show_optional,
-    show_word,
+    boolean, choice, duration, duration_text, integer, integer_within, number, optional, plain,
+    show_optional, show_word,
 };
 use crate::config::section::{Fault, Report, Section};
-use crate::policy::{HostRule, Policy, RetryAfterScope};
+use crate::policy::{HostRule, MAX_CONCURRENCY, Policy, RetryAfterScope};
 
 /// Requests that start each minute when nobody says how many: one a second, as
 /// a person might click.
@@ -87,10 +87,10 @@ pub(in crate::config) fn policy(root: &mut Table, report: &mut Report) -> Policy
     let mut open = report.section(root, "policy");
     let section = &mut open;
     keys! { section, policy;
-        "concurrency": concurrency = |node| integer(node, 0), plain;
+        "concurrency": concurrency = |node| integer_within(node, 1, MAX_CONCURRENCY), plain;
         "max_requests_per_minute": max_requests_per_minute = |node| optional(node, number),
             |rate| show_optional(rate.as_ref(), plain);
-        "burst": burst = |node| integer(node, 0), plain;
+        "burst": burst = |node| integer(node, 1), plain;
         "jitter": jitter = duration, duration_text;
         "warmup_seconds": warmup = duration, duration_text;
         "adaptive_concurrency": adaptive_concurrency = boolean, plain;
@@ -102,12 +102,12 @@ pub(in crate::config) fn policy(root: &mut Table, report: &mut Report) -> Policy
         "max_retry_after": max_retry_after = duration, duration_text;
         "retry_after_scope": retry_after_scope = |node| choice(node, &SCOPES),
             |scope| show_word(scope, &SCOPES);
-        "host_concurrency": host_concurrency = |node| integer(node, 0), plain;
+        "host_concurrency": host_concurrency = |node| integer(node, 1), plain;
         "host_delay": host_delay = duration, duration_text;
         "max_host_delay": max_host_delay = duration, duration_text;
         "max_consecutive_failures": max_consecutive_failures = |node| integer(node, 0), plain;
         "max_error_rate": max_error_rate = number, plain;
-        "error_rate_window": error_rate_window = |node| integer(node, 0), plain;
+        "error_rate_window": error_rate_window = |node| integer(node, 1), plain;
         "max_host_failures": max_host_failures = |node| integer(node, 0), plain;
         "max_requests": max_requests = |node| optional(node, |node| integer(node, 1)),
             |count| show_optional(count.as_ref(), plain);
