@@ -486,4 +486,6 @@ fn a_page_is_not_written_over_what_is_the_crawls_own() {
     ] {
         run(&["report", "c.toml", "-o", file]).expect_code(0);
     }
+    let page = run(&["report", "c.toml", "-o", "-"]).expect_code(0);
+    assert!(page.out().starts_with("<!"), "a page on standard output");
 }
