@@ -209,7 +209,7 @@ fn an_index_is_followed_and_each_file_is_asked_for_once() {
     );
     for word in [
         "/index.xml: index, 7 entries",
-        "/a.xml: urlset, 3 entries, 1 of them no URLs",
+        "/a.xml: urlset, 3 entries, 1 left out: no absolute URL",
         "/moved.xml: leads to",
         "/gone.xml: there is no such page (status 404)",
         "/page.html: an HTML page, not a sitemap",
@@ -284,6 +284,35 @@ fn files_and_standard_input_are_read_without_a_request() {
     let run = canter(["sitemap", "-"]).input(index).run().expect_code(0);
     assert_eq!(run.out(), "http://127.0.0.1:1/a\n");
     assert!(run.stderr.contains("give the URL"), "{}", run.stderr);
+}
+
+#[test]
+fn entries_without_an_absolute_url_are_counted_and_not_listed() {
+    for (input, expected) in [
+        (
+            "<urlset><url><loc>/a</loc></url><url><loc>http://a.test/1</loc></url>\
+             <url><loc>http://[</loc></url><url/></urlset>",
+            "-: urlset, 4 entries, 3 left out: no absolute URL\n",
+        ),
+        (
+            "<!DOCTYPE urlset [<!ENTITY b 'x'>]><urlset><url><loc>http://a.test/1</loc></url>\
+             <url><loc>http://a.test/&b;</loc></url></urlset>",
+            "-: urlset, 2 entries, 1 left out: no absolute URL\n",
+        ),
+        (
+            "http://a.test/1\n\n/2\nno url\n",
+            "-: text, 3 entries, 2 left out: no absolute URL\n",
+        ),
+        (
+            "<urlset><url><loc>http://a.test/1</loc></url><url><loc>/2</loc></url><url>",
+            "-: urlset, 2 entries, 1 left out: no absolute URL; read in part: cut short",
+        ),
+        ("http://a.test/1\n", "-: text, 1 entry\n"),
+    ] {
+        let run = canter(["sitemap", "-"]).input(input).run().expect_code(0);
+        assert_eq!(run.out(), "http://a.test/1\n");
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn from_file(given: &Given, name: &str, listing: &mut Listing<impl Write>) -> Ex
         complain(&format!("canter: cannot read {name}: {error}{hint}"));
         return Exit::Usage;
     }
-    let kind = listing.file(name, None, &body, |_| {});
+    let kind = listing.file(name, &body, None);
     if kind == Kind::Index {
         complain("canter: this is an index: give the URL of a sitemap to read it");
     }
@@ -116,22 +116,14 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
             continue;
         }
         let mut left_out = 0;
-        let mut follow = |entry: &Entry| {
-            let Some(child) = uri::resolve(response.url(), &entry.loc) else {
-                return;
-            };
+        let mut follow = |child: Url| {
             if depth >= NESTING || found.len() >= MAX_SITEMAPS {
                 left_out += 1;
             } else if found.insert(uri::canonical(&child)) {
                 queue.push_back((child, depth + 1));
             }
         };
-        listing.file(
-            at.as_str(),
-            Some(response.url()),
-            response.body(),
-            &mut follow,
-        );
+        listing.file(at.as_str(), response.body(), Some(&mut follow));
         if left_out > 0 {
             complain(&format!(
                 "{at}: {} left out: no more than {MAX_SITEMAPS} are read, nor indexes nested \
@@ -176,24 +168,15 @@ struct Listing<W: Write> {
 }
 
 impl<W: Write> Listing<W> {
-    /// Lists a file's URLs; the entries of an index go to `child` if the file
-    /// has a URL, and are listed if not. Says what the file is.
-    fn file(
-        &mut self,
-        name: &str,
-        base: Option<&Url>,
-        body: &[u8],
-        mut child: impl FnMut(&Entry),
-    ) -> Kind {
+    /// Lists a file's URLs, or those of an index hands to `child` if there is
+    /// one. Says what the file is.
+    fn file(&mut self, name: &str, body: &[u8], mut child: Option<&mut dyn FnMut(Url)>) -> Kind {
         let mut odd = 0_usize;
         let summary = sitemap::parse_with(body, MAX_ENTRIES, |kind, entry| {
-            if kind == Kind::Index && base.is_some() {
-                child(&entry);
-                return ControlFlow::Continue(());
-            }
-            match uri::parse(&entry.loc) {
-                Some(url) => self.entry(&url, &entry, name),
-                None => odd += 1,
+            match (uri::parse(&entry.loc), child.as_mut()) {
+                (Some(url), Some(child)) if kind == Kind::Index => child(url),
+                (Some(url), _) => self.entry(&url, &entry, name),
+                (None, _) => odd += 1,
             }
             if self.closed {
                 ControlFlow::Break(())
@@ -207,13 +190,15 @@ impl<W: Write> Listing<W> {
         let is_one = summary.kind != Kind::Unknown;
         self.read += usize::from(is_one);
         let mut said = if is_one {
-            let entries = counted(summary.entries as u64, "entry");
+            let entries = summary.entries + summary.left_out;
+            let entries = counted(entries as u64, "entry");
             format!("{name}: {}, {entries}", summary.kind)
         } else {
             name.to_owned()
         };
-        if odd > 0 {
-            said = format!("{said}, {odd} of them no URLs");
+        let left_out = odd + summary.left_out;
+        if left_out > 0 {
+            said = format!("{said}, {left_out} left out: no absolute URL");
         }
         if let Some(error) = summary.error {
             let message = error.message();

@@ -109,22 +109,22 @@ impl Admit {
         let set = sets_cookie || from.cookie_set();
         let request = redirected(from, status, target).with_cookie_set(set);
         let clean = self.scope.clean(request.url().clone());
-        let way_back = |url: &Url| {
+        let leads_back = |url: &Url| {
             let text = uri::canonical(&uri::without_credentials(url));
             let hops = request.hops();
-            hops.iter().position(|hop| uri::canonical(&hop.url) == text)
+            hops.iter().any(|hop| uri::canonical(&hop.url) == text)
         };
-        let (clean_way, way) = (way_back(&clean), way_back(request.url()));
-        let mut candidate = match (clean_way, way) {
-            (Some(_), None) => self.candidate_as_is(request, purpose, seed),
-            (Some(at), Some(_)) if set => {
-                let hops = request.hops()[..at].to_vec();
+        let (clean_back, back) = (leads_back(&clean), leads_back(request.url()));
+        let mut candidate = match (clean_back, back) {
+            (true, false) => self.candidate_as_is(request, purpose, seed),
+            (true, true) if set => {
+                let hops = without_repeats(request.hops());
                 let request = request.with_hops(hops).with_again(true);
                 self.candidate(request, purpose, seed)
             }
             _ => self.candidate(request, purpose, seed),
         };
-        candidate.leads_back = clean_way.is_some() && way.is_some();
+        candidate.leads_back = clean_back && back;
         match purpose {
             Purpose::Sitemap => as_sitemap(candidate),
             Purpose::Page => {
@@ -202,6 +202,19 @@ impl Redirect {
             sets_cookie,
         }
     }
+}
+
+/// The way to a page that is asked for once more. It stays with the request, so
+/// that a wall of several pages that lets nobody in is a loop the second time
+/// round; but each page on it once, or it grew with every pass over the site.
+fn without_repeats(hops: &[Hop]) -> Vec<Hop> {
+    let mut way: Vec<Hop> = Vec::with_capacity(hops.len());
+    for hop in hops {
+        if way.iter().all(|earlier| earlier.url != hop.url) {
+            way.push(hop.clone());
+        }
+    }
+    way
 }
 
 /// A sitemap may lie on another host than the pages it lists, and under any

@@ -27,6 +27,12 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// How deep indexes of sitemaps may be nested. The protocol knows one level.
 const SITEMAP_NESTING: u32 = 5;
 
+/// So many entries that nothing can be fetched for.
+fn no_url(left_out: usize) -> String {
+    let entries = if left_out == 1 { "entry" } else { "entries" };
+    format!("{left_out} {entries} of the sitemap left out: no absolute URL")
+}
+
 impl Run {
     pub(super) fn sitemap(&self, request: Request, job: &Job) -> (Request, Answer) {
         let limit = BodyLimit {
@@ -93,14 +99,12 @@ impl Run {
         }
         let referrer: Arc<str> = uri::without_credentials(response.url()).as_str().into();
         let nested = request.depth() + 1;
-        let mut done = Done {
-            message: read
-                .error
-                .map(|error| format!("the sitemap was read in part: {error}")),
-            ..Done::default()
-        };
+        let mut done = Done::default();
+        let mut left_out = read.left_out;
+        let mut too_deep = false;
         for entry in read.entries {
             let Some(url) = uri::resolve(response.url(), &entry.loc) else {
+                left_out += 1;
                 continue;
             };
             let found = Request::new(Method::Get, url).with_referrer(Some(referrer.clone()));
@@ -114,11 +118,17 @@ impl Run {
                 done.links
                     .push(self.admit.sitemap(found.with_depth(nested)));
             } else {
-                done.message = Some(format!(
-                    "sitemap indexes are nested over {SITEMAP_NESTING} deep"
-                ));
+                too_deep = true;
             }
         }
+        let partial = read.error;
+        let said = [
+            partial.map(|error| format!("the sitemap was read in part: {error}")),
+            (left_out > 0).then(|| no_url(left_out)),
+            too_deep.then(|| format!("sitemap indexes are nested over {SITEMAP_NESTING} deep")),
+        ];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        done.message = (!said.is_empty()).then(|| said.join("; "));
         Ok(done)
     }
 

@@ -64,8 +64,9 @@ const MAX_RESERVED: u64 = 1024 * 1024;
 /// - A user name and a password in the URL are sent as `Authorization`, unless
 ///   the request has a field of that name; they are in no message.
 /// - The body is decoded from `gzip`, `deflate` and, with the feature, `br`.
-///   A header that names a coding which the bytes do not have is not believed;
-///   in a coding that is not understood the body stays as it is, marked as
+///   A header that names a coding which the bytes do not have is not believed,
+///   but what may be the start of something packed is an error; in a coding
+///   that is not understood the body stays as it is, marked as
 ///   [`undecoded`](Response::undecoded).
 /// - An address that is not public is refused with
 ///   [`Invalid`](ErrorKind::Invalid) unless

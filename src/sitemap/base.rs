@@ -51,7 +51,7 @@ impl Bases {
         let text = attributes
             .into_iter()
             .find(|attribute| is_base(attribute.key.as_ref()))?;
-        let text = super::walk::unescaped(&text.value);
+        let text = super::reference::unescaped(&text.value)?;
         match self.innermost() {
             Some(outer) => uri::resolve(outer, &text),
             None => uri::parse(&text),

@@ -7,6 +7,7 @@
 
 mod base;
 mod lastmod;
+mod reference;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -111,6 +112,10 @@ pub struct Sitemap {
     /// Its entries in order, repeats kept. Entries without an absolute http or
     /// https location are left out.
     pub entries: Vec<Entry>,
+    /// How many were left out: their location is missing, relative, of another
+    /// scheme, or has an entity that is not known; of a text file, lines that
+    /// are not blank and no URL. 0 for what is no sitemap.
+    pub left_out: usize,
     /// What stopped the reading or else the first fault that it came across, of
     /// kind [`Extract`](ErrorKind::Extract); `None` if all was read.
     pub error: Option<Error>,
@@ -124,6 +129,8 @@ pub struct Summary {
     pub kind: Kind,
     /// How many entries were handed over.
     pub entries: usize,
+    /// As in [`Sitemap::left_out`].
+    pub left_out: usize,
     /// As in [`Sitemap::error`].
     pub error: Option<Error>,
 }
@@ -134,7 +141,8 @@ pub struct Summary {
 /// gzip is undone, whatever the name or type of the file said. Encodings are
 /// those of a byte order mark or an XML declaration. Namespaces are not looked
 /// at, only local names and places, so that the `loc` of an image is none of a
-/// page. No entity of a document type is expanded and nothing is opened.
+/// page. No entity of a document type is expanded and nothing is opened: an
+/// entry whose location has one is left out.
 ///
 /// ```
 /// use canter::sitemap::{Kind, parse};
@@ -142,6 +150,8 @@ pub struct Summary {
 /// assert_eq!(sitemap.kind, Kind::Urlset);
 /// assert_eq!(sitemap.entries[0].loc, "https://example.com/?a&b");
 /// assert!(sitemap.error.is_none());
+/// let sitemap = parse(b"<urlset><url><loc>/relative</loc></url></urlset>");
+/// assert_eq!((sitemap.entries.len(), sitemap.left_out), (0, 1));
 /// ```
 #[must_use]
 pub fn parse(body: &[u8]) -> Sitemap {
@@ -153,6 +163,7 @@ pub fn parse(body: &[u8]) -> Sitemap {
     Sitemap {
         kind: summary.kind,
         entries,
+        left_out: summary.left_out,
         error: summary.error,
     }
 }
@@ -215,9 +226,10 @@ struct Sink<'f> {
 }
 
 impl Sink<'_> {
-    /// Hands over an entry, if its location is one.
+    /// Hands over an entry, if its location is one, or else counts it.
     fn entry(&mut self, loc: &str, lastmod: Option<String>) -> Flow {
         if !is_absolute(loc) {
+            self.summary.left_out += 1;
             return Flow::Continue(());
         }
         if self.left == 0 {
@@ -255,6 +267,7 @@ impl Sink<'_> {
                 .to_owned()
         };
         self.summary.error = Some(Error::new(ErrorKind::Extract).with_message(message));
+        self.summary.left_out = 0;
     }
 }
 
@@ -285,7 +298,9 @@ fn read_lines(mut source: Source<'_>, sink: &mut Sink<'_>) -> Flow {
         for line in line.split(|&byte| byte == b'\r') {
             let text = String::from_utf8_lossy(line);
             let text = text.trim();
-            if !text.contains(char::is_whitespace) {
+            if text.contains(char::is_whitespace) {
+                sink.summary.left_out += 1;
+            } else if !text.is_empty() {
                 sink.entry(text, None)?;
             }
         }

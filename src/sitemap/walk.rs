@@ -5,13 +5,12 @@
 //! missing ones and broken markup cost at most the entry they stand in.
 
 use quick_xml::Reader;
-use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::base::Bases;
+use super::reference::{is_name_start, push_reference, unescaped};
 use super::source::Source;
 use super::{Flow, Kind, Sink};
-use crate::html::visible_text;
 
 /// How deep elements may nest. Sitemaps take four levels, feeds a few more for
 /// the markup in their articles.
@@ -19,9 +18,6 @@ const MAX_DEPTH: usize = 128;
 
 /// The longest location or date, in bytes; the protocol has 2,048 characters.
 const MAX_FIELD: usize = 64 * 1024;
-
-/// The longest name of a character reference that HTML knows, with room.
-const MAX_REFERENCE: usize = 40;
 
 /// After so many start tags without end tag the reader, which remembers their
 /// names, is replaced.
@@ -65,6 +61,8 @@ struct Draft {
     /// The text of the field at hand.
     text: String,
     overlong: bool,
+    /// It has a reference to an entity that is not known.
+    unknown: bool,
 }
 
 pub(super) struct Walk<'s, 'f> {
@@ -77,11 +75,6 @@ pub(super) struct Walk<'s, 'f> {
 
 fn split_name(name: &str) -> (&str, &str) {
     name.rsplit_once(':').unwrap_or(("", name))
-}
-
-/// Whether a name may start with the character, roughly (XML 1.0 section 2.3).
-fn is_name_start(character: char) -> bool {
-    character.is_alphabetic() || matches!(character, '_' | ':')
 }
 
 fn is_one_of(name: &str, known: &[&str]) -> bool {
@@ -263,6 +256,7 @@ impl<'s, 'f> Walk<'s, 'f> {
         if role.is_field() {
             self.draft.text.clear();
             self.draft.overlong = false;
+            self.draft.unknown = false;
         }
         if self.open.len() == MAX_DEPTH {
             self.sink
@@ -343,7 +337,9 @@ impl<'s, 'f> Walk<'s, 'f> {
             }
         }
         if is_page && self.draft.loc.is_none() {
-            self.draft.loc = href.map(|href| self.bases.resolve(tag, href.trim()));
+            self.draft.loc = href.map(|href| {
+                href.map_or_else(String::new, |href| self.bases.resolve(tag, href.trim()))
+            });
         }
     }
 
@@ -377,9 +373,8 @@ impl<'s, 'f> Walk<'s, 'f> {
                 Role::Root => self.sink.complete = true,
                 Role::Entry => {
                     let draft = std::mem::take(&mut self.draft);
-                    if let Some(loc) = draft.loc.or(draft.permalink) {
-                        self.sink.entry(&loc, draft.modified.or(draft.published))?;
-                    }
+                    let loc = draft.loc.or(draft.permalink).unwrap_or_default();
+                    self.sink.entry(&loc, draft.modified.or(draft.published))?;
                 }
                 role => self.take_field(role),
             }
@@ -401,10 +396,14 @@ impl<'s, 'f> Walk<'s, 'f> {
             Role::Modified => &mut draft.modified,
             _ => &mut draft.published,
         };
-        let text = draft.text.trim();
-        if field.is_none() && !text.is_empty() {
-            *field = Some(text.to_owned());
-        }
+        let is_location = matches!(role, Role::Loc | Role::Permalink);
+        let text = match draft.text.trim() {
+            "" => return,
+            // Empty, it is no location, and no other one is taken for it.
+            _ if draft.unknown && is_location => "",
+            text => text,
+        };
+        field.get_or_insert_with(|| text.to_owned());
     }
 
     fn text(&mut self, text: &str) {
@@ -420,7 +419,7 @@ impl<'s, 'f> Walk<'s, 'f> {
     fn reference(&mut self, reference: &BytesRef<'_>) {
         if self.open.last().is_some_and(|open| open.role.is_field()) {
             let mut text = String::new();
-            push_reference(reference, &mut text);
+            self.draft.unknown |= !push_reference(reference, &mut text);
             self.text(&text);
         }
     }
@@ -435,26 +434,6 @@ fn lenient(source: Source<'_>) -> Reader<Source<'_>> {
     reader
 }
 
-/// Appends what a reference (without `&` and `;`) stands for: a character of XML
-/// or HTML, or else itself as it is written.
-fn push_reference(reference: &BytesRef<'_>, out: &mut String) {
-    let name: &str = reference;
-    if let Ok(Some(character)) = reference.resolve_char_ref() {
-        out.push(character);
-    } else if let Some(text) = resolve_xml_entity(name) {
-        out.push_str(text);
-    } else {
-        let start = out.len();
-        out.push('&');
-        out.push_str(name);
-        out.push(';');
-        if name.len() <= MAX_REFERENCE && name.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            let written = out.split_off(start);
-            out.push_str(&visible_text(&written));
-        }
-    }
-}
-
 /// Whether a `guid` is an address: unless it says that it is none.
 fn is_permalink(tag: &BytesStart<'_>) -> bool {
     let mut attributes = tag.html_attributes();
@@ -464,28 +443,35 @@ fn is_permalink(tag: &BytesStart<'_>) -> bool {
     })
 }
 
-/// An attribute value with its references replaced.
-pub(super) fn unescaped(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once('&') {
-        out.push_str(before);
-        // Bounded, so that many ampersands do not each search the whole value.
-        let end = after
-            .bytes()
-            .take(MAX_REFERENCE)
-            .position(|b| b == b';' || b == b'&');
-        let name = end
-            .filter(|&end| end > 0 && after.as_bytes()[end] == b';')
-            .map(|end| (&after[..end], &after[end + 1..]));
-        if let Some((name, after)) = name {
-            push_reference(&BytesRef::new(name), &mut out);
-            rest = after;
-        } else {
-            out.push('&');
-            rest = after;
+#[cfg(test)]
+mod tests {
+    use crate::sitemap::parse;
+
+    #[test]
+    fn entries_without_an_absolute_url_are_left_out_and_counted() {
+        let urls = "<url><loc>/a</loc></url><url/><url><loc>ftp://a.test/</loc></url>";
+        for (root, body, left_out) in [
+            ("urlset", urls, 3),
+            (
+                "urlset",
+                "<url><loc>http://a.test/</loc><loc>/a</loc></url>",
+                0,
+            ),
+            ("sitemapindex", "<sitemap><loc>a.xml</loc></sitemap>", 1),
+            ("rss", "<channel><item><title>t</title></item></channel>", 1),
+            ("feed", "<entry><link href='a'/></entry><entry/>", 2),
+            (
+                "feed xml:base='http://a.test/'",
+                "<entry><link href='a'/></entry>",
+                0,
+            ),
+            ("html", urls, 0),
+        ] {
+            let name = root.split(' ').next().unwrap_or_default();
+            let sitemap = parse(format!("<{root}>{body}</{name}>").as_bytes());
+            assert_eq!(sitemap.left_out, left_out, "{root}: {body}");
         }
+        // What a file ends in is told as its fault.
+        assert_eq!(parse(b"<urlset><url><loc>/cut").left_out, 0);
     }
-    out.push_str(rest);
-    out
 }

@@ -251,7 +251,7 @@ fn walled(req: &Req) -> Resp {
         "/robots.txt" => Resp::new(404),
         "/" => Resp::html(page(
             "home",
-            &["/self", "/there", "/check", "/stubborn", "/bare"],
+            &["/self", "/there", "/check", "/stubborn", "/bare", "/shut"],
         )),
         "/self" if has("self=1") => Resp::html("<title>self</title>"),
         "/self" => set("/self", "self=1"),
@@ -263,6 +263,8 @@ fn walled(req: &Req) -> Resp {
         "/check-cookie" => Resp::redirect(302, "/check"),
         "/stubborn" => set("/stubborn", "x=1"),
         "/bare" => Resp::redirect(302, "/bare"),
+        "/shut" => Resp::redirect(302, "/gate"),
+        "/gate" => set("/shut", "y=1"),
         _ => Resp::new(404),
     }
 }
@@ -297,7 +299,17 @@ fn a_wall_that_sets_a_cookie_and_sends_back_ends_in_the_page() {
     let stubborn = outcome.ends("/stubborn");
     assert_eq!(stubborn[0]["end"], "redirected");
     assert_eq!(stubborn[1]["end"], "failed");
-    assert!(!outcome.has_record("/stubborn") && !outcome.has_record("/bare"));
+    for path in ["/shut", "/gate"] {
+        assert_eq!(outcome.asked.count(path), 2, "{path}");
+    }
+    let gate = outcome.ends("/gate");
+    assert_eq!(gate[0]["end"], "redirected");
+    assert_eq!(gate[1]["end"], "failed");
+    let message = gate[1]["message"].as_str().expect("a message");
+    assert!(message.contains("redirect loop"), "{message}");
+    for path in ["/stubborn", "/bare", "/shut", "/gate"] {
+        assert!(!outcome.has_record(path), "{path}");
+    }
     assert_eq!(outcome.summary["pending"], 0);
 }
 
@@ -306,20 +318,26 @@ fn a_wall_that_sets_a_cookie_and_sends_back_ends_in_the_page() {
 fn a_wall_is_passed_on_every_pass_over_the_site() {
     use crate::common::{TempDir, canter, jsonl};
     let server = Server::start(walled);
-    let folder = TempDir::new();
-    let config = format!(
-        "[crawl]\nseeds = [{:?}]\nfollow = false\n[policy]\nmax_requests_per_minute = \"none\"\n\
-         [fetch]\nallow_private = true\n[output]\npath = \"pages.jsonl\"\n[state]\ndir = \"state\"\n",
-        server.url("/self")
-    );
-    std::fs::write(folder.path().join("c.toml"), config).expect("a configuration");
-    for _ in 0..12 {
-        canter(["run", "c.toml", "-q"])
-            .dir(folder.path())
-            .run()
-            .expect_code(0);
+    for name in ["self", "there"] {
+        let folder = TempDir::new();
+        let config = format!(
+            "[crawl]\nseeds = [{:?}]\nfollow = false\n[policy]\nmax_requests_per_minute = \"none\"\n\
+             [fetch]\nallow_private = true\n[output]\npath = \"pages.jsonl\"\n[state]\ndir = \"state\"\n",
+            server.url(&format!("/{name}"))
+        );
+        std::fs::write(folder.path().join("c.toml"), config).expect("a configuration");
+        for _ in 0..12 {
+            canter(["run", "c.toml", "-q"])
+                .dir(folder.path())
+                .run()
+                .expect_code(0);
+        }
+        let records = jsonl::read(folder.path().join("pages.jsonl"));
+        assert!(records.len() >= 12, "{name}");
+        for record in &records {
+            assert_eq!(record["title"], name);
+            let way = record["redirects"].as_array().expect("the way");
+            assert!(way.len() <= 2, "it does not grow: {way:?}");
+        }
     }
-    let records = jsonl::read(folder.path().join("pages.jsonl"));
-    assert_eq!(records.len(), 12);
-    assert_eq!(records[11]["title"], "self");
 }

@@ -258,6 +258,52 @@ fn pages_are_found_whatever_the_namespace_the_encoding_or_the_damage() {
 }
 
 #[test]
+fn entries_without_an_absolute_url_are_told_once_for_each_file() {
+    let (names, outcome) = crawl(vec![
+        |path, _| match path {
+            "/sitemap.xml" => Some(xml(&urlset(&["/p1"]).replace(
+                "</urlset>",
+                "<url><loc>/p2</loc></url><url><loc>http://[</loc></url><url/></urlset>",
+            ))),
+            _ => None,
+        },
+        |path, _| match path {
+            "/sitemap.xml" => Some(xml(
+                "<!DOCTYPE urlset [<!ENTITY b 'p2'>]><urlset><url><loc>BASE/p1</loc></url>\
+                 <url><loc>BASE/sm/&b;</loc></url></urlset>",
+            )),
+            _ => None,
+        },
+        |path, _| match path {
+            "/sitemap.xml" => Some(Resp::text("BASE/p1\n/p2\n\nno url\n")),
+            _ => None,
+        },
+        |path, _| match path {
+            "/sitemap.xml" => Some(xml("<urlset><url><loc>BASE/p1</loc></url><url><loc>/p2")),
+            _ => None,
+        },
+    ]);
+    let told = [
+        Some("3 entries of the sitemap left out: no absolute URL"),
+        Some("1 entry of the sitemap left out: no absolute URL"),
+        Some("2 entries of the sitemap left out: no absolute URL"),
+        None,
+    ];
+    for (name, told) in names.iter().zip(told) {
+        assert_eq!(asked(&outcome, name), ["/p1", "/sitemap.xml"], "{name}");
+        let address = format!("{name}:");
+        let messages: Vec<&str> = outcome
+            .log
+            .iter()
+            .filter(|line| jsonl::text(line, "url").contains(&address))
+            .filter_map(|line| line["message"].as_str())
+            .filter(|message| message.contains("left out"))
+            .collect();
+        assert_eq!(messages, Vec::from_iter(told), "{name}");
+    }
+}
+
+#[test]
 fn sitemaps_are_found_through_robots_txt_or_in_the_usual_place() {
     let (names, outcome) = crawl(vec![
         // In a group of somebody else's, and not ending it.
