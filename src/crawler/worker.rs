@@ -10,6 +10,7 @@ use url::Url;
 use super::Run;
 use super::admit::Redirect;
 use super::chronicle::Attempt;
+use super::engine::Engine;
 use super::event::Event;
 use super::finish::{Ending, Standing};
 use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
@@ -101,19 +102,15 @@ impl Run {
         let Some(overflow) = &self.overflow else {
             return;
         };
-        let read = |id| overflow.read(id).map(|bytes| (id, bytes));
-        match chunks.into_iter().map(read).collect() {
-            Ok(chunks) => {
-                let chunks: Vec<_> = chunks;
+        for id in chunks {
+            match overflow.read(id) {
                 // It asks for a job next, and so looks at what can start now.
-                self.pool.with_engine_mut(|engine| {
-                    let now = Instant::now();
-                    for (id, bytes) in chunks {
-                        engine.loaded(id, bytes, now);
-                    }
-                });
+                Ok(bytes) => {
+                    let loaded = |engine: &mut Engine| engine.loaded(id, bytes, Instant::now());
+                    self.pool.with_engine_mut(loaded);
+                }
+                Err(error) => return self.pool.fail(error),
             }
-            Err(error) => self.pool.fail(error),
         }
     }
 
