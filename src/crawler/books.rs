@@ -11,8 +11,8 @@ use super::run::put_away_of;
 use crate::error::Result;
 use crate::frontier::Candidate;
 use crate::ledger::{
-    Anchor, Identity, Ledger, LedgerOptions, Offer, Overflow, Pages, Queued, RecordLine, Restored,
-    Sink, StateSpec,
+    Anchor, End, Identity, Ledger, LedgerOptions, Offer, Overflow, Pages, Queued, RecordLine,
+    Restored, Sink, StateSpec,
 };
 use crate::request::{Purpose, Request};
 use crate::robots::Robots;
@@ -104,8 +104,8 @@ impl Books {
             (None, None) => {}
         }
         for (fingerprint, end) in restored.known() {
-            if end.is_some() {
-                engine.restore_seen(fingerprint);
+            if let Some(end) = end {
+                engine.restore_seen(fingerprint, end == End::Redirected);
             }
         }
         engine.restore_done(restored.counts.done);

@@ -60,6 +60,8 @@ pub struct Engine {
     /// URLs that were asked for once more in this run, since a redirect back to
     /// them set a cookie.
     pub(super) asked_again: HashSet<u64>,
+    /// URLs that were last seen to lead elsewhere, in this pass.
+    pub(super) redirected: Seen,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -104,6 +106,7 @@ impl Engine {
             deep: HashMap::new(),
             seen: Seen::default(),
             asked_again: HashSet::new(),
+            redirected: Seen::default(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -208,10 +211,24 @@ impl Engine {
     }
 
     /// Whether a URL has not been met before, or is to be asked for once more.
-    pub(super) fn is_new(&self, candidate: &Candidate) -> bool {
+    /// Where a redirect leads back to, that is a page that has led elsewhere and
+    /// has not been one since, or that is asked for just now and so will.
+    fn is_new(&self, candidate: &Candidate) -> bool {
         let fingerprint = candidate.fingerprint;
-        let again = candidate.request.again() && !self.asked_again.contains(&fingerprint);
+        let is_asked = |flight: &Flight| flight.entry.fingerprint == fingerprint;
+        let again = candidate.request.again()
+            && !self.asked_again.contains(&fingerprint)
+            && (!candidate.leads_back
+                || self.redirected.contains(fingerprint)
+                || self.in_flight.values().any(is_asked));
         again || !self.seen.contains(fingerprint)
+    }
+
+    /// Whether what a redirect leads to has led here, and would again. A page on
+    /// the way here that was none of late is no loop: it has ended well, or its
+    /// turn in this pass is still to come.
+    pub(super) fn is_loop(&self, target: &Candidate) -> bool {
+        target.leads_back && !self.is_new(target) && self.redirected.contains(target.fingerprint)
     }
 
     /// The delay before the retry that follows attempt `attempt`.

@@ -111,10 +111,14 @@ impl Engine {
         let status = report.status;
         match report.finished {
             Finished::Done(done) => self.finish_done(flight, status, *done, now),
-            Finished::Redirected(target) if target.leads_back && !self.is_new(&target) => {
-                self.finish_failed(flight, target.loop_error(status), now)
+            Finished::Redirected(target) => {
+                self.redirected.claim(flight.entry.fingerprint);
+                if self.is_loop(&target) {
+                    self.finish_failed(flight, target.loop_error(status), now)
+                } else {
+                    self.finish_redirect(flight, status, *target, now)
+                }
             }
-            Finished::Redirected(target) => self.finish_redirect(flight, status, *target, now),
             Finished::Retry { after } => {
                 self.note_attempt(&flight, None, now);
                 self.try_again(
@@ -153,6 +157,7 @@ impl Engine {
         now: Instant,
     ) -> Ending {
         self.note_attempt(&flight, None, now);
+        self.redirected.give_up(flight.entry.fingerprint);
         self.hosts.get_mut(flight.host).on_success();
         self.counts.succeeded += 1;
         self.counts.pages += u64::from(flight.entry.kind == Kind::Page);

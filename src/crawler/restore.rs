@@ -73,9 +73,13 @@ impl Engine {
         self.landed.insert(uri::host_key(url).into());
     }
 
-    /// Marks a URL as found in an earlier run, without queueing it.
-    pub fn restore_seen(&mut self, fingerprint: u64) {
+    /// Marks a URL as found in an earlier run, without queueing it, and says
+    /// whether it led elsewhere.
+    pub fn restore_seen(&mut self, fingerprint: u64, redirected: bool) {
         self.seen.claim(fingerprint);
+        if redirected {
+            self.redirected.claim(fingerprint);
+        }
     }
 
     /// Queues a URL that an earlier run left, whatever the scope says now.

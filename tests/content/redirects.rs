@@ -333,7 +333,7 @@ fn a_wall_is_passed_on_every_pass_over_the_site() {
                 .expect_code(0);
         }
         let records = jsonl::read(folder.path().join("pages.jsonl"));
-        assert!(records.len() >= 12, "{name}");
+        assert_eq!(records.len(), 12, "one in each pass: {name}");
         for record in &records {
             assert_eq!(record["title"], name);
             let way = record["redirects"].as_array().expect("the way");
