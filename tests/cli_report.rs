@@ -489,3 +489,28 @@ fn a_page_is_not_written_over_what_is_the_crawls_own() {
     let page = run(&["report", "c.toml", "-o", "-"]).expect_code(0);
     assert!(page.out().starts_with("<!"), "a page on standard output");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_report_takes_the_place_of_a_file_and_of_nothing_else() {
+    let server = server();
+    let crawl = crawl(&server);
+    crawl.program().arg("--max-requests=3").run().expect_code(3);
+    let folder = TempDir::new();
+    let to = |file: &str| {
+        let place = folder.path().join(file);
+        report(&crawl).arg("-o").arg(place).run()
+    };
+    // What a link leads to is replaced, and the link stays.
+    let real = folder.write("real.html", "old");
+    std::os::unix::fs::symlink(&real, folder.path().join("link")).expect("a link");
+    to("link").expect_code(0);
+    assert!(folder.path().join("link").is_symlink());
+    assert!(folder.read("real.html").starts_with("<!"));
+    // A socket stands for devices and pipes.
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let run = to("socket").expect_code(1);
+    assert!(run.stderr.contains("is no file"), "{}", run.stderr);
+    assert!(std::os::unix::net::UnixStream::connect(&socket).is_ok());
+}

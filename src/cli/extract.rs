@@ -16,7 +16,7 @@ use crate::config::offline::{Offline, Wanted};
 use crate::config::{OutputPath, Settings, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::extract::Effects;
-use crate::ledger::CsvColumns;
+use crate::ledger::{self, CsvColumns};
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
@@ -243,6 +243,7 @@ impl Target {
     }
 
     fn create(path: &Path, csv: Option<CsvColumns>) -> Result<Target> {
+        let path = &*ledger::whole_place(path).map_err(|error| cannot_write(path, error))?;
         let new = target::in_the_making(path);
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = fs::create_dir_all(folder).and_then(|()| File::create(&new));

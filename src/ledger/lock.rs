@@ -175,16 +175,36 @@ pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     }
 }
 
+/// The place of a file that is to be replaced as a whole: not that of a link to
+/// it.
+///
+/// # Errors
+/// What stands there is no file: a device or a pipe would be gone.
+pub(crate) fn whole_place(path: &Path) -> io::Result<PathBuf> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_file() => fs::canonicalize(path),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "what is there is no file",
+        )),
+        Err(_) => Ok(path.to_owned()),
+    }
+}
+
 /// Writes a file whole or not at all, and makes it last: beside its place
 /// first, then renamed.
+///
+/// # Errors
+/// Those of [`whole_place`], and of writing.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = with_suffix(path, ".new");
+    let place = whole_place(path)?;
+    let new = with_suffix(&place, ".new");
     let written = (|| {
         let mut file = File::create(&new)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&new, path)?;
-        sync_folder(folder_of(path))
+        fs::rename(&new, &place)?;
+        sync_folder(folder_of(&place))
     })();
     if written.is_err() {
         let _ = fs::remove_file(&new);
