@@ -235,7 +235,8 @@ fn guessed(
     };
     match (first, second) {
         (_, Unpacked::Whole(body))
-            if (has_rest || body.is_empty()) && is_text(coded, Doubt::MayBePacked) =>
+            if has_rest && is_text(coded, Doubt::NotPacked)
+                || body.is_empty() && is_text(coded, Doubt::MayBePacked) =>
         {
             NOT_CODED
         }
