@@ -133,6 +133,7 @@ fn try_to_write(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    ledger::whole_place(path)?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
