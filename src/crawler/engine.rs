@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use url::{Position, Url};
 
+use super::again::Again;
 use super::backlog::Backlog;
 use super::job::{JobId, Why};
 use super::options::{EngineOptions, Keeping};
@@ -57,11 +58,7 @@ pub struct Engine {
     /// URLs beyond the depth limit, in case a shorter way to them is found.
     pub(super) deep: HashMap<u64, Homeless>,
     pub(super) seen: Seen,
-    /// URLs that were asked for once more in this run, since a redirect back to
-    /// them set a cookie.
-    pub(super) asked_again: HashSet<u64>,
-    /// URLs that were last seen to lead elsewhere, in this pass.
-    pub(super) redirected: Seen,
+    pub(super) again: Again,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -105,8 +102,7 @@ impl Engine {
             delayed: Delayed::default(),
             deep: HashMap::new(),
             seen: Seen::default(),
-            asked_again: HashSet::new(),
-            redirected: Seen::default(),
+            again: Again::default(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -152,7 +148,7 @@ impl Engine {
         self.breaker = Breaker::new(&self.policy);
         self.hosts.new_run();
         self.tags.new_run();
-        self.asked_again.clear();
+        self.again.begin_run();
         // Retries are counted within a run.
         self.schedule.update_tried(|entry| entry.attempt = 1);
         self.delayed.update(|homeless| homeless.entry.attempt = 1);
@@ -187,7 +183,7 @@ impl Engine {
             return self.found_again(&candidate, now);
         }
         if candidate.request.again() {
-            self.asked_again.insert(fingerprint);
+            self.again.ask(fingerprint);
         }
         self.seen.claim(fingerprint);
         self.counts.discovered += 1;
@@ -208,27 +204,6 @@ impl Engine {
         }
         self.admit(candidate, now);
         Admission::Queued
-    }
-
-    /// Whether a URL has not been met before, or is to be asked for once more.
-    /// Where a redirect leads back to, that is a page that has led elsewhere and
-    /// has not been one since, or that is asked for just now and so will.
-    fn is_new(&self, candidate: &Candidate) -> bool {
-        let fingerprint = candidate.fingerprint;
-        let is_asked = |flight: &Flight| flight.entry.fingerprint == fingerprint;
-        let again = candidate.request.again()
-            && !self.asked_again.contains(&fingerprint)
-            && (!candidate.leads_back
-                || self.redirected.contains(fingerprint)
-                || self.in_flight.values().any(is_asked));
-        again || !self.seen.contains(fingerprint)
-    }
-
-    /// Whether what a redirect leads to has led here, and would again. A page on
-    /// the way here that was none of late is no loop: it has ended well, or its
-    /// turn in this pass is still to come.
-    pub(super) fn is_loop(&self, target: &Candidate) -> bool {
-        target.leads_back && !self.is_new(target) && self.redirected.contains(target.fingerprint)
     }
 
     /// The delay before the retry that follows attempt `attempt`.

@@ -109,15 +109,19 @@ impl Engine {
 
     fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
         let status = report.status;
+        let held = self.again.give_back(flight.entry.fingerprint);
         match report.finished {
             Finished::Done(done) => self.finish_done(flight, status, *done, now),
             Finished::Redirected(target) => {
-                self.redirected.claim(flight.entry.fingerprint);
-                if self.is_loop(&target) {
-                    self.finish_failed(flight, target.loop_error(status), now)
-                } else {
-                    self.finish_redirect(flight, status, *target, now)
+                self.again.redirected(flight.entry.fingerprint);
+                if held.is_none() && self.is_loop(&target) {
+                    return self.finish_failed(flight, target.loop_error(status), now);
                 }
+                let ending = self.finish_redirect(flight, status, *target, now);
+                if let Some(held) = held {
+                    let _ = self.push(held, now);
+                }
+                ending
             }
             Finished::Retry { after } => {
                 self.note_attempt(&flight, None, now);
@@ -157,7 +161,7 @@ impl Engine {
         now: Instant,
     ) -> Ending {
         self.note_attempt(&flight, None, now);
-        self.redirected.give_up(flight.entry.fingerprint);
+        self.again.done(flight.entry.fingerprint);
         self.hosts.get_mut(flight.host).on_success();
         self.counts.succeeded += 1;
         self.counts.pages += u64::from(flight.entry.kind == Kind::Page);
@@ -225,7 +229,11 @@ impl Engine {
         };
         self.journal_end(&flight, End::Redirected, note, Left::default());
         self.release(flight.origin);
-        let _ = self.push(target, now);
+        if self.is_asked_for(&target) {
+            self.again.hold(target);
+        } else {
+            let _ = self.push(target, now);
+        }
         Ending::Ended(End::Redirected)
     }
 

@@ -2,6 +2,7 @@
 
 mod abort;
 mod admit;
+mod again;
 mod backlog;
 mod books;
 mod builder;
