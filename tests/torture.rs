@@ -212,3 +212,44 @@ fn check(dir: &TempDir, server: &Server) {
             .all(|entry| !entry.path.starts_with("/private/"))
     );
 }
+
+/// A small server may lose its power again and again.
+#[test]
+fn a_crawl_that_never_lives_a_second_comes_to_its_end() {
+    let server = Server::start(|req| {
+        let n: usize = req.path[1..].parse().unwrap_or(usize::MAX);
+        match n {
+            0..12 => Resp::html(format!("<a href=/{}>next</a>", n + 1)),
+            _ => Resp::new(404),
+        }
+    });
+    let dir = TempDir::new();
+    dir.write(
+        "crawl.toml",
+        format!(
+            "[crawl]\nseeds = [\"{}\"]\n\
+             [policy]\nmax_requests_per_minute = 600\n\
+             [output]\npath = \"pages.jsonl\"\n[state]\ndir = \"state\"\n",
+            server.url("/0")
+        ),
+    );
+    for _ in 0..40 {
+        let before = server.log().len();
+        let mut run = canter(["run", "crawl.toml", "-q"]).dir(dir.path()).start();
+        let mut looks = 0;
+        // Seven starts are 600 milliseconds apart at the least.
+        while run.is_running() && server.log().len() < before + 7 && looks < 2_000 {
+            thread::sleep(Duration::from_millis(5));
+            looks += 1;
+        }
+        if !run.is_running() {
+            assert_eq!(run.wait().code(), Some(0));
+            let urls = jsonl::read(dir.join("pages.jsonl"));
+            assert_eq!(urls.len(), 12, "each page once: {urls:?}");
+            return;
+        }
+        run.signal("KILL");
+        run.wait();
+    }
+    panic!("no way through in 40 lives");
+}

@@ -38,8 +38,10 @@ const JOURNAL_LIMIT: usize = 8 * 1024 * 1024;
 /// Over how many bytes of queued requests the rest is put away: thousands of
 /// them stay in memory.
 const PUT_AWAY_OVER: usize = 1024 * 1024;
-/// How often what happened is written.
-const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
+/// How soon what happened is written for the first time, and how often once the
+/// run is under way; in between the time doubles. A run that is killed early, and
+/// again and again, so comes further each time.
+const COMMIT_INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// How often what happened when is written: at first, and in a run so long
 /// that its picture changes slowly. It costs two syncs of the disk.
@@ -333,8 +335,10 @@ fn keep_books(
     mut scribe: Option<&mut Scribe<'_>>,
 ) -> Option<Error> {
     let mut failed = None;
+    let [mut interval, longest] = COMMIT_INTERVALS;
     loop {
-        let batch = pool.wait_for_changes(COMMIT_INTERVAL);
+        let batch = pool.wait_for_changes(interval);
+        interval = (interval * 2).min(longest);
         if let Some(books) = books
             && failed.is_none()
             && let Err(error) = books
