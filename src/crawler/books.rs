@@ -108,6 +108,9 @@ impl Books {
                 engine.restore_seen(fingerprint, end == End::Redirected);
             }
         }
+        for fingerprint in restored.only_led_to() {
+            engine.restore_led_to(fingerprint);
+        }
         engine.restore_done(restored.counts.done);
         for url in &restored.landed {
             engine.restore_landed(url);

@@ -59,6 +59,8 @@ pub struct Engine {
     pub(super) deep: HashMap<u64, Homeless>,
     pub(super) seen: Seen,
     pub(super) again: Again,
+    /// URLs that nothing but redirects have led to, if a state is kept.
+    pub(super) only_led_to: Seen,
     pub(super) variants: Variants,
     pub(super) hosts: HostTable,
     pub(super) origins: OriginTable,
@@ -103,6 +105,7 @@ impl Engine {
             deep: HashMap::new(),
             seen: Seen::default(),
             again: Again::default(),
+            only_led_to: Seen::default(),
             variants: Variants::default(),
             hosts: HostTable::new(&policy),
             origins: OriginTable::new(),
@@ -180,12 +183,16 @@ impl Engine {
     pub fn push(&mut self, candidate: Candidate, now: Instant) -> Admission {
         let fingerprint = candidate.fingerprint;
         if !self.is_new(&candidate) {
+            self.note_way(&candidate, false);
             return self.found_again(&candidate, now);
         }
         if candidate.request.again() {
             self.again.ask(fingerprint);
         }
-        self.seen.claim(fingerprint);
+        let first = self.seen.claim(fingerprint);
+        if first || candidate.request.hops().is_empty() {
+            self.note_way(&candidate, true);
+        }
         self.counts.discovered += 1;
         if let Some(reason) = self.refusal(&candidate) {
             self.count_skip(reason);

@@ -14,6 +14,7 @@ mod finish;
 mod finish_robots;
 mod job;
 mod known;
+mod led_to;
 mod options;
 mod origins;
 mod poll;

@@ -34,6 +34,12 @@ pub enum Change {
         /// When it may start.
         not_before: Instant,
     },
+    /// A URL that only redirects had led to was found otherwise: a later pass
+    /// asks for it by itself.
+    Named {
+        /// The URL's fingerprint.
+        fingerprint: u64,
+    },
     /// A URL came to its end, with all that its last attempt did. It was
     /// [`Queued`](Self::Queued) before, unless it failed or was skipped.
     Ended(Box<Ended>),

@@ -10,12 +10,12 @@ use std::path::Path;
 use super::anchor::Anchor;
 use super::blocks::{Blocks, Sharing, lines};
 use super::fault::Fault;
-use super::format::{self, Checkpoint, push_again, push_checkpoint, start_crc};
+use super::format::{self, Checkpoint, push_again, push_checkpoint, push_named, start_crc};
 use super::model::{Model, ROBOTS_LIFETIME};
 use super::options::{Identity, sorted};
 use super::parse;
 use super::replay;
-use super::table::{ENDED, Entry, REJUDGE};
+use super::table::{ENDED, Entry, LED_TO, NAMED, REJUDGE};
 use crate::error::Result;
 
 /// Bytes that are gathered before they are written.
@@ -101,6 +101,10 @@ fn write_model(
     copy(old, length, model, &mut sink, now)?;
     format::push_at(&mut sink.buffer, now.seconds());
     for entry in model.table.entries() {
+        // Of its requests only the last is copied.
+        if entry.has(LED_TO) && entry.has(NAMED) {
+            push_named(&mut sink.buffer, entry.fingerprint);
+        }
         push_waiting(&mut sink.buffer, model, entry);
         if sink.buffer.len() >= WRITE {
             sink.flush()?;
@@ -185,6 +189,11 @@ fn copy(old: &File, length: u64, model: &Model, sink: &mut Sink, now: &Anchor) -
                 }) =>
                 {
                     &mut at
+                }
+                // What ended after it is of the pass at hand.
+                b"pass" if model.pass_line == Some(place) => {
+                    sink.buffer.extend_from_slice(line);
+                    continue;
                 }
                 b"robots" if rules.get(&place) == Some(&true) => &mut at,
                 b"pause" if pauses.get(&place) == Some(&true) => &mut at,

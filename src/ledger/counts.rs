@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::change::End;
-use super::table::Table;
+use super::table::{Entry, Table};
 use crate::admission::SkipReason;
 use crate::error::ErrorKind;
 
-/// How the URLs of a crawl stand. Each is counted once.
+/// How the URLs of a crawl stand. Each is counted once, but for those that a
+/// redirect led to in an earlier pass and none has in this one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// URLs that wait.
@@ -25,9 +26,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(table: &Table) -> Self {
+    pub(super) fn of(table: &Table, due: u32) -> Self {
         let mut counts = Counts::default();
-        for entry in table.entries() {
+        let left = |entry: &&Entry| entry.is_left_to_redirects(due);
+        for entry in table.entries().iter().filter(|entry| !left(entry)) {
             match entry.standing.end() {
                 None => counts.pending += 1,
                 Some(End::Done) => counts.done += 1,

@@ -16,6 +16,7 @@
 //! | `q` | a request was queued; with `x`, refused for that reason |
 //! | `e` | a URL ended |
 //! | `a` | a URL waits again: next attempt `n`, not before `w` (milliseconds since 1970); with `j`, to be judged again |
+//! | `l` | a URL that a redirect led to was found otherwise |
 //! | `robots`, `pause` | the rules of an origin; a host is left alone until `w` |
 //! | `c` | checkpoint: its number, lengths of the files, totals, checksum |
 
@@ -82,6 +83,10 @@ impl Writer {
                     let not_before = millis(anchor.wall_of(*not_before));
                     push_again(buffer, *fingerprint, *attempt, not_before, false);
                     false
+                }
+                Change::Named { fingerprint } => {
+                    push_named(buffer, *fingerprint);
+                    true
                 }
                 Change::Robots { origin, body, at } => {
                     push_robots(buffer, origin, body, millis(anchor.wall_of(*at)));
@@ -317,6 +322,11 @@ pub(super) fn push_again(
     if rejudge {
         push_field(buffer, "j", 1);
     }
+    buffer.extend_from_slice(b"}\n");
+}
+
+pub(super) fn push_named(buffer: &mut Vec<u8>, fingerprint: u64) {
+    open_with_hash(buffer, "l", fingerprint);
     buffer.extend_from_slice(b"}\n");
 }
 

@@ -10,7 +10,10 @@ use super::format::Checkpoint;
 use super::output::Marks;
 use super::pages::{Shelf, stamp};
 use super::parse::{Event, Memory, Rare};
-use super::table::{ENDED, REJUDGE, REQUEST, SEED, SITEMAP, Standing, Table};
+use super::table::{
+    ENDED, Entry, LED_TO, NAMED, REJUDGE, REQUEST, SEED, SITEMAP, Standing, THIS_PASS, Table,
+    is_judged_each_pass,
+};
 use crate::admission::SkipReason;
 
 /// How long the rules of an origin hold, in milliseconds (RFC 9309 section 2.4).
@@ -86,6 +89,10 @@ pub(super) struct Model {
     pub(super) files: Marks,
     pub(super) run: u64,
     pub(super) pass: u64,
+    /// The second by which a page must have ended that this pass asks for again.
+    pub(super) due: u32,
+    /// The line with which the pass began; `None` in the first one.
+    pub(super) pass_line: Option<u64>,
     pub(super) finished: bool,
     pub(super) checkpoint: Checkpoint,
     /// Seconds since 1970 of the lines at hand.
@@ -116,10 +123,13 @@ impl Model {
                 attempt,
                 seed,
                 sitemap,
+                led_to,
                 refused,
             } => {
                 let place = self.request(line, length, fingerprint);
                 let entry = self.table.at(place);
+                entry.set(if led_to { LED_TO } else { NAMED }, true);
+                entry.set(THIS_PASS, refused.is_some());
                 entry.set(SEED, seed);
                 entry.set(SITEMAP, sitemap);
                 entry.set(REJUDGE, false);
@@ -128,6 +138,11 @@ impl Model {
                     Some(reason) => Standing::of(End::Skipped(reason)),
                     None => Standing::PENDING,
                 };
+            }
+            Event::Named(fingerprint) => {
+                if let Some(place) = self.table.find(fingerprint) {
+                    self.table.at(place).set(NAMED, true);
+                }
             }
             Event::Ended {
                 fingerprint,
@@ -206,6 +221,7 @@ impl Model {
             self.history += u64::from(length);
         }
         entry.set(ENDED, true);
+        entry.set(THIS_PASS, true);
         entry.set(REJUDGE, false);
         entry.standing = Standing::of(end);
         entry.attempt = u16::try_from(attempts).unwrap_or(u16::MAX);
@@ -246,7 +262,7 @@ impl Model {
                 self.settings = settings;
                 self.seeds.clear();
                 if rejudge {
-                    self.judge_again(|_| true);
+                    self.judge_again(|_, _| true);
                 }
             }
             Rare::Seeds(seeds) => self.seeds.extend(seeds),
@@ -259,7 +275,10 @@ impl Model {
                 self.run = run;
                 for place in std::mem::take(&mut self.failed) {
                     let entry = self.table.at(place as usize);
-                    if entry.standing.is_failed() {
+                    // A redirect of the pass that begins may lead to it anew.
+                    let is_left =
+                        entry.is_only_led_to() && (self.finished || !entry.has(THIS_PASS));
+                    if entry.standing.is_failed() && !is_left {
                         entry.standing = Standing::PENDING;
                         entry.attempt = 1;
                     }
@@ -268,6 +287,7 @@ impl Model {
             Rare::Pass { pass, due } => {
                 self.history += u64::from(length);
                 self.pass = pass;
+                self.pass_line = Some(line);
                 self.finished = false;
                 self.begin_pass(due);
             }
@@ -301,6 +321,7 @@ impl Model {
                     attempt,
                     seed: true,
                     sitemap,
+                    led_to: true,
                     refused: None,
                 };
                 self.apply(line, length, queued);
@@ -311,28 +332,32 @@ impl Model {
 
     /// What is old enough waits again, and so does every sitemap, since it tells
     /// of pages that are new or have changed. What was skipped for a reason that
-    /// may have gone is judged again.
+    /// may have gone is judged again. What only redirects led to is left to them.
     fn begin_pass(&mut self, due: u64) {
-        let due = u32::try_from(due).unwrap_or(u32::MAX);
+        self.due = u32::try_from(due).unwrap_or(u32::MAX);
         for place in 0..self.table.len() {
             let entry = self.table.at(place);
+            entry.set(THIS_PASS, false);
+            if entry.is_only_led_to() {
+                continue;
+            }
             if matches!(
                 entry.standing.end(),
                 Some(End::Done | End::Unchanged | End::Redirected)
-            ) && (entry.ended_at <= due || entry.has(SITEMAP))
+            ) && (entry.ended_at <= self.due || entry.has(SITEMAP))
             {
                 entry.standing = Standing::PENDING;
                 entry.attempt = 1;
             }
         }
-        self.judge_again(|reason| matches!(reason, SkipReason::Robots | SkipReason::Aborted));
+        self.judge_again(|entry, reason| !entry.is_only_led_to() && is_judged_each_pass(reason));
     }
 
-    fn judge_again(&mut self, which: impl Fn(SkipReason) -> bool) {
+    fn judge_again(&mut self, which: impl Fn(&Entry, SkipReason) -> bool) {
         for place in 0..self.table.len() {
             let entry = self.table.at(place);
             if let Some(End::Skipped(reason)) = entry.standing.end()
-                && which(reason)
+                && which(entry, reason)
             {
                 entry.standing = Standing::PENDING;
                 entry.attempt = 1;

@@ -27,8 +27,12 @@ pub(super) enum Event {
         attempt: u32,
         seed: bool,
         sitemap: bool,
+        /// Whether a redirect led to it.
+        led_to: bool,
         refused: Option<SkipReason>,
     },
+    /// A URL that a redirect led to was found otherwise.
+    Named(u64),
     Ended {
         fingerprint: u64,
         end: End,
@@ -271,6 +275,7 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 attempt: line.n,
                 seed: line.s != 0,
                 sitemap: line.k == "sitemap",
+                led_to: line.v.is_some(),
                 refused: reason(&line.x)?,
             }
         }
@@ -310,6 +315,10 @@ pub(super) fn event(line: &[u8], pages: bool) -> Result<Option<Event>, String> {
                 rejudge: line.j != 0,
             }
         }
+        b"l" => match fingerprint(line) {
+            Some(fingerprint) => Event::Named(fingerprint),
+            None => return Err("expected 16 hexadecimal digits".to_owned()),
+        },
         b"r" => return Ok(None),
         b"at" => Event::At(read::<RareLine>(line)?.at),
         b"c" => Event::Rare(Box::new(Rare::Checkpoint(checkpoint(line)?))),

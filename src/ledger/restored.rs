@@ -19,7 +19,7 @@ use super::model::{Model, ROBOTS_LIFETIME, Wait};
 use super::options::Totals;
 use super::pages::Pages;
 use super::parse;
-use super::table::{Entry, REJUDGE, REQUEST, Table};
+use super::table::{Entry, REJUDGE, REQUEST, THIS_PASS, Table};
 use super::whole::{self, Plain};
 use crate::admission::SkipReason;
 use crate::error::Result;
@@ -95,6 +95,7 @@ pub struct Restored {
     table: Table,
     repeated: HashMap<u64, u64>,
     not_before: HashMap<u64, Wait>,
+    due: u32,
     now: Anchor,
     pages: Arc<Pages>,
     /// Whether there was a state to go on with.
@@ -139,6 +140,7 @@ impl Restored {
             table: Table::default(),
             repeated: HashMap::new(),
             not_before: HashMap::new(),
+            due: 0,
             now,
             pages: Arc::default(),
             resumed: false,
@@ -162,12 +164,13 @@ impl Restored {
         beginning: Beginning,
         now: Anchor,
     ) -> Self {
-        let counts = Counts::of(&model.table);
+        let counts = Counts::of(&model.table, model.due);
         let index = model
             .table
             .entries()
             .iter()
-            .filter(|entry| entry.standing.is_pending() && entry.page != 0)
+            .filter(|entry| entry.page != 0)
+            .filter(|entry| entry.standing.is_pending() || entry.is_left_to_redirects(model.due))
             .map(|entry| (entry.fingerprint, entry.page))
             .collect();
         let mut robots: Vec<KnownRobots> = model
@@ -199,6 +202,7 @@ impl Restored {
             table: model.table,
             repeated: model.repeated,
             not_before: model.not_before,
+            due: model.due,
             now,
             pages: Arc::new(Pages::new(index, model.shelf)),
             resumed: true,
@@ -220,15 +224,18 @@ impl Restored {
         }
     }
 
-    /// Remembers the pages that are not due, too: a sitemap may say that one has
-    /// changed. To be called before [`pages`](Self::pages) is.
+    /// Remembers the pages that are not due, too, since a sitemap may say that one
+    /// has changed; but none that was asked for in this pass. To be called before [`pages`](Self::pages) is.
     pub fn remember_all(&mut self) {
         let rest = self
             .table
             .entries()
             .iter()
             .filter(|entry| {
-                entry.page != 0 && matches!(entry.standing.end(), Some(End::Done | End::Unchanged))
+                entry.page != 0
+                    && matches!(entry.standing.end(), Some(End::Done | End::Unchanged))
+                    && !entry.has(THIS_PASS)
+                    && !entry.is_left_to_redirects(self.due)
             })
             .map(|entry| (entry.fingerprint, entry.page, entry.ended_at))
             .collect();
@@ -243,12 +250,23 @@ impl Restored {
         Arc::clone(&self.pages)
     }
 
-    /// Every URL's fingerprint and how it ended, `None` if it waits.
+    /// Every URL's fingerprint and how it ended, `None` if it waits. Left out is
+    /// what was done in an earlier pass, is due, and to which only redirects have
+    /// led: it is asked for when one does again.
     pub fn known(&self) -> impl Iterator<Item = (u64, Option<End>)> + '_ {
         self.table
             .entries()
             .iter()
+            .filter(|entry| !entry.is_left_to_redirects(self.due))
             .map(|entry| (entry.fingerprint, entry.standing.end()))
+    }
+
+    /// Fingerprints of the URLs to which only redirects have led.
+    pub fn only_led_to(&self) -> impl Iterator<Item = u64> + '_ {
+        let entries = self.table.entries().iter();
+        entries
+            .filter(|entry| entry.is_only_led_to())
+            .map(|entry| entry.fingerprint)
     }
 
     /// Hands over every request that waits, in the order in which they were

@@ -98,7 +98,7 @@ fn read(dir: &Path) -> Result<Reading> {
 pub(super) fn status(dir: &Path) -> Result<Status> {
     let Reading { scan, model, .. } = read(dir)?;
     Ok(Status {
-        counts: Counts::of(&model.table),
+        counts: Counts::of(&model.table, model.due),
         totals: scan.checkpoint.totals,
         runs: model.run,
         pass: model.pass,
@@ -128,7 +128,9 @@ pub(super) fn failed(dir: &Path) -> Result<Vec<FailedUrl>> {
             let is_failed = parse::key(line) == b"e"
                 && parse::fingerprint(line)
                     .and_then(|fingerprint| table.get(fingerprint))
-                    .is_some_and(|entry| entry.standing.is_failed());
+                    .is_some_and(|entry| {
+                        entry.standing.is_failed() && !entry.is_left_to_redirects(model.due)
+                    });
             if !is_failed {
                 return Ok(None);
             }

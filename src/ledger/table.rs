@@ -81,8 +81,37 @@ pub(super) const REJUDGE: u8 = 4;
 pub(super) const SEED: u8 = 8;
 /// It is a sitemap or feed.
 pub(super) const SITEMAP: u8 = 16;
+/// A redirect has led to it.
+pub(super) const LED_TO: u8 = 32;
+/// It was found otherwise: it is a seed, or a page or sitemap names it.
+pub(super) const NAMED: u8 = 64;
+/// Its last end is of the pass at hand.
+pub(super) const THIS_PASS: u8 = 128;
 
 impl Entry {
+    /// Whether nothing but redirects have led to it.
+    pub(super) fn is_only_led_to(&self) -> bool {
+        self.has(LED_TO) && !self.has(NAMED)
+    }
+
+    /// Whether it ended in an earlier pass, would be asked for or judged again
+    /// in this one, and is left to the redirects that led to it: they may lead
+    /// elsewhere by now, and where each pass is led to a URL of its own those
+    /// of all passes would pile up. `due` is when a page must have ended that
+    /// is asked for again.
+    pub(super) fn is_left_to_redirects(&self, due: u32) -> bool {
+        self.is_only_led_to()
+            && !self.has(THIS_PASS)
+            && match self.standing.end() {
+                Some(End::Done | End::Unchanged | End::Redirected) => {
+                    self.ended_at <= due || self.has(SITEMAP)
+                }
+                Some(End::Failed(_)) => true,
+                Some(End::Skipped(reason)) => is_judged_each_pass(reason),
+                None => false,
+            }
+    }
+
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -94,6 +123,12 @@ impl Entry {
             self.flags &= !flag;
         }
     }
+}
+
+/// Whether a URL that was skipped for this reason is judged again in each pass:
+/// the reason may have gone.
+pub(super) fn is_judged_each_pass(reason: SkipReason) -> bool {
+    matches!(reason, SkipReason::Robots | SkipReason::Aborted)
 }
 
 /// Spreads fingerprints over the index even if their upper bits are poor

@@ -28,6 +28,22 @@ impl Crawl {
             .map(|(key, _)| *key)
             .collect();
         let waiting = self.random.choice(&waits).copied();
+        let led_to: Vec<u64> = expected
+            .urls
+            .iter()
+            .filter(|(_, known)| known.is_only_led_to())
+            .map(|(key, _)| *key)
+            .collect();
+        let led_to = self.random.choice(&led_to).copied();
+        if let (Some(fingerprint), 0) = (led_to, self.random.u32(..40)) {
+            // Found again: as a link, or by a redirect in a later pass.
+            if !expected.urls[&fingerprint].left {
+                return Change::Named { fingerprint };
+            }
+            let mut queued = self.queued(now);
+            queued.fingerprint = fingerprint;
+            return Change::Queued(Box::new(queued));
+        }
         match (self.random.u32(..100), waiting) {
             (0..=4, _) => Change::Refused(Box::new(self.queued(now)), self.reason()),
             (5..=9, _) => self.robots(now),
