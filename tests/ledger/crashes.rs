@@ -28,18 +28,12 @@ pub(crate) struct Known {
     rejudge: bool,
     ended_at: u64,
     memory: Option<(PageMemory, u64)>,
-    led_to: bool,
-    named: bool,
-    /// Whether it ended in this pass.
-    pub(crate) this_pass: bool,
+    /// Whether nothing but redirects led to it.
+    pub(crate) only_led_to: bool,
+    /// The pass it last ended in; 0 for none.
+    ended_in: u64,
     /// Whether it is left to redirects in this pass.
     pub(crate) left: bool,
-}
-
-impl Known {
-    pub(crate) fn is_only_led_to(&self) -> bool {
-        self.led_to && !self.named
-    }
 }
 
 /// What should be known of the crawl.
@@ -69,7 +63,10 @@ impl Expected {
                 self.log += usize::from(*reason != SkipReason::Depth);
             }
             Change::Named { fingerprint } => {
-                self.urls.get_mut(fingerprint).expect("it is known").named = true;
+                self.urls
+                    .get_mut(fingerprint)
+                    .expect("it is known")
+                    .only_led_to = false;
             }
             Change::Retried {
                 fingerprint,
@@ -115,12 +112,11 @@ impl Expected {
                     rejudge: false,
                     ended_at: 0,
                     memory: None,
-                    led_to: false,
-                    named: false,
-                    this_pass: false,
+                    only_led_to: false,
+                    ended_in: 0,
                     left: false,
                 });
-                known.this_pass = true;
+                known.ended_in = self.pass;
                 known.end = Some(ended.end);
                 known.rejudge = false;
                 known.not_before = None;
@@ -142,7 +138,10 @@ impl Expected {
 
     fn request(&mut self, queued: &Queued, end: Option<End>) {
         let old = self.urls.remove(&queued.fingerprint);
-        let by_redirect = !queued.request.hops().is_empty();
+        let only_led_to = !queued.request.hops().is_empty()
+            && old
+                .as_ref()
+                .is_none_or(|old| old.only_led_to || old.queued.is_none());
         self.urls.insert(
             queued.fingerprint,
             Known {
@@ -154,9 +153,8 @@ impl Expected {
                 not_before: None,
                 rejudge: false,
                 ended_at: old.as_ref().map_or(0, |old| old.ended_at),
-                led_to: by_redirect || old.as_ref().is_some_and(|old| old.led_to),
-                named: !by_redirect || old.as_ref().is_some_and(|old| old.named),
-                this_pass: end.is_some(),
+                only_led_to,
+                ended_in: end.map_or(0, |_| self.pass),
                 left: false,
                 memory: old.and_then(|old| old.memory),
             },
@@ -168,7 +166,7 @@ impl Expected {
         self.run += 1;
         self.before = self.totals;
         for known in self.urls.values_mut() {
-            let is_left = known.left || self.finished && known.is_only_led_to();
+            let is_left = known.left || self.finished && known.only_led_to;
             if matches!(known.end, Some(End::Failed(_))) && !is_left {
                 (known.end, known.attempt) = (None, 1);
             }
@@ -179,7 +177,6 @@ impl Expected {
         self.finished = false;
         self.pass += 1;
         for known in self.urls.values_mut() {
-            known.this_pass = false;
             let due = match known.end {
                 Some(End::Done | End::Unchanged | End::Redirected) => {
                     // A sitemap tells of what is new, however young it is.
@@ -188,10 +185,10 @@ impl Expected {
                     is_sitemap || known.ended_at + revisit <= now
                 }
                 Some(End::Skipped(SkipReason::Robots | SkipReason::Aborted)) => true,
-                Some(End::Failed(_)) => known.is_only_led_to(),
+                Some(End::Failed(_)) => known.only_led_to,
                 _ => false,
             };
-            if due && known.is_only_led_to() {
+            if due && known.only_led_to {
                 known.left = true;
             } else if due {
                 known.rejudge = matches!(known.end, Some(End::Skipped(_)));
@@ -263,7 +260,9 @@ impl Expected {
         assert_eq!(urls, all);
 
         let not_due = |known: &Known| {
-            matches!(known.end, Some(End::Done | End::Unchanged)) && !known.this_pass && !known.left
+            matches!(known.end, Some(End::Done | End::Unchanged))
+                && known.ended_in != self.pass
+                && !known.left
         };
         for (key, known) in &self.urls {
             let memory = known.memory.as_ref().map(|(memory, _)| memory.clone());
@@ -274,7 +273,7 @@ impl Expected {
             }
         }
         let led_to: BTreeSet<u64> = restored.only_led_to().collect();
-        let expected = self.urls.iter().filter(|(_, known)| known.is_only_led_to());
+        let expected = self.urls.iter().filter(|(_, known)| known.only_led_to);
         assert_eq!(led_to, expected.map(|(key, _)| *key).collect());
 
         let robots: BTreeMap<_, _> = restored

@@ -31,7 +31,7 @@ impl Crawl {
         let led_to: Vec<u64> = expected
             .urls
             .iter()
-            .filter(|(_, known)| known.is_only_led_to())
+            .filter(|(_, known)| known.only_led_to)
             .map(|(key, _)| *key)
             .collect();
         let led_to = self.random.choice(&led_to).copied();
