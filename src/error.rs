@@ -139,6 +139,7 @@ struct Inner {
     url: Option<Url>,
     retry_after: Option<Duration>,
     answered: bool,
+    stale: bool,
     // Shared, so that the one failed fetch of a request can be handed to every
     // extractor that asks for it.
     source: Option<Arc<dyn StdError + Send + Sync + 'static>>,
@@ -156,6 +157,7 @@ impl Error {
                 url: None,
                 retry_after: None,
                 answered: false,
+                stale: false,
                 source: None,
             }),
         }
@@ -219,6 +221,19 @@ impl Error {
     /// Whether something came back that could not be read.
     pub(crate) fn is_of_unreadable_answer(&self) -> bool {
         self.inner.answered
+    }
+
+    /// Says that a kept connection broke before any answer came on it.
+    #[must_use]
+    pub(crate) fn with_stale_connection(mut self) -> Self {
+        self.inner.stale = true;
+        self
+    }
+
+    /// Whether a kept connection broke before any answer came on it: that says
+    /// nothing about the URL.
+    pub(crate) fn is_of_stale_connection(&self) -> bool {
+        self.inner.stale
     }
 
     /// What kind of failure it is.

@@ -10,6 +10,8 @@ mod common;
 mod bodies;
 #[path = "content/charsets.rs"]
 mod charsets;
+#[path = "content/connections.rs"]
+mod connections;
 #[path = "content/crawl.rs"]
 mod crawl;
 #[path = "content/heads.rs"]

@@ -90,7 +90,11 @@ impl Asker {
         self.sent += 1;
         // Its own timeout is the shorter one.
         let deadline = start + self.settings.fetch.timeout;
-        self.fetch.fetch(request, deadline).map(Asked::Answer)
+        match self.fetch.fetch(request, deadline) {
+            // A few times at the most: such connections are soon not kept.
+            Err(error) if error.is_of_stale_connection() => self.ask(request),
+            result => result.map(Asked::Answer),
+        }
     }
 
     /// Asks for a URL and follows redirects to the answer, which is one that

@@ -48,6 +48,18 @@ pub(super) struct Homeless {
     pub(super) entry: Entry,
 }
 
+impl Flight {
+    /// Its entry, to be queued again.
+    pub(super) fn into_homeless(self) -> Homeless {
+        Homeless {
+            origin: self.origin,
+            host: self.host,
+            tag: self.tag,
+            entry: self.entry,
+        }
+    }
+}
+
 /// The crawl as a state machine.
 #[derive(Debug)]
 pub struct Engine {

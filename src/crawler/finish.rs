@@ -27,7 +27,8 @@ pub enum Ending {
         /// After this delay.
         delay: Duration,
     },
-    /// It was given back unfinished, since the run is stopping.
+    /// It was given back unfinished: the run is stopping, or a kept connection
+    /// broke before any answer came.
     Returned,
     /// It was a request for robots.txt.
     Robots,
@@ -108,11 +109,21 @@ impl Engine {
     }
 
     fn finish_page(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
+        let fingerprint = flight.entry.fingerprint;
+        let ending = self.finish_attempt(flight, report, now);
+        if matches!(ending, Ending::Ended(_)) {
+            // Whatever was kept back until then is settled.
+            self.again.give_back(fingerprint);
+        }
+        ending
+    }
+
+    fn finish_attempt(&mut self, flight: Flight, report: Report, now: Instant) -> Ending {
         let status = report.status;
-        let held = self.again.give_back(flight.entry.fingerprint);
         match report.finished {
             Finished::Done(done) => self.finish_done(flight, status, *done, now),
             Finished::Redirected(target) => {
+                let held = self.again.give_back(flight.entry.fingerprint);
                 self.again.redirected(flight.entry.fingerprint);
                 if held.is_none() && self.is_loop(&target) {
                     return self.finish_failed(flight, target.loop_error(status), now);
@@ -149,7 +160,14 @@ impl Engine {
                 self.give_back(flight, now)
             }
             // No answer to this request: it is as if it had not been sent.
-            Finished::Robots(_) => self.give_back(flight, now),
+            Finished::Unanswered(_) | Finished::Robots(_) => {
+                if self.tags.is_aborted(flight.tag) {
+                    let homeless = self.take_back(flight, now);
+                    self.skip_queued(&homeless, SkipReason::Aborted);
+                    return Ending::Ended(End::Skipped(SkipReason::Aborted));
+                }
+                self.give_back(flight, now)
+            }
         }
     }
 
@@ -309,24 +327,9 @@ impl Engine {
     }
 
     fn retry(&mut self, flight: Flight, delay: Duration, now: Instant) -> Ending {
-        let Flight {
-            origin,
-            host,
-            tag,
-            mut entry,
-            ..
-        } = flight;
-        self.counts.queued += 1;
-        self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
-        self.reopen(host, now);
-        entry.attempt += 1;
-        let homeless = Homeless {
-            origin,
-            host,
-            tag,
-            entry,
-        };
-        if self.tags.is_aborted(tag) {
+        let mut homeless = self.take_back(flight, now);
+        homeless.entry.attempt += 1;
+        if self.tags.is_aborted(homeless.tag) {
             self.skip_queued(&homeless, SkipReason::Aborted);
             return Ending::Ended(End::Skipped(SkipReason::Aborted));
         }
@@ -355,25 +358,18 @@ impl Engine {
 
     /// Puts a request back as it was, its attempt not counted.
     fn give_back(&mut self, flight: Flight, now: Instant) -> Ending {
-        let Flight {
-            origin,
-            host,
-            tag,
-            entry,
-            ..
-        } = flight;
-        self.counts.queued += 1;
-        self.hosts.get_mut(host).pages -= u64::from(entry.kind == Kind::Page);
-        self.enqueue(
-            Homeless {
-                origin,
-                host,
-                tag,
-                entry,
-            },
-            now,
-        );
+        let homeless = self.take_back(flight, now);
+        self.enqueue(homeless, now);
         Ending::Returned
+    }
+
+    /// Counts a request in flight as queued again.
+    fn take_back(&mut self, flight: Flight, now: Instant) -> Homeless {
+        self.counts.queued += 1;
+        let of_a_page = flight.entry.kind == Kind::Page;
+        self.hosts.get_mut(flight.host).pages -= u64::from(of_a_page);
+        self.reopen(flight.host, now);
+        flight.into_homeless()
     }
 
     /// What an attempt says about the pace: failures for the cap, throttling

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::engine::{Engine, Flight, Homeless};
+use super::engine::{Engine, Flight};
 use super::finish::Ending;
 use super::job::{Finished, Report, RobotsAnswer};
 use super::options::Keeping;
@@ -44,6 +44,11 @@ impl Engine {
                 self.release(flight.origin);
                 self.release(of);
             }
+            Finished::Unanswered(_) => {
+                let homeless = flight.into_homeless();
+                self.put_off(homeless, now, now);
+                return Ending::Returned;
+            }
             Finished::Fatal(error) => {
                 Engine::fail(self, error, now);
                 self.forget_robots(flight.origin, of, now);
@@ -81,21 +86,9 @@ impl Engine {
         let delay = self
             .retry_delay(flight.entry.attempt)
             .max(asked.unwrap_or_default());
-        let Flight {
-            origin,
-            host,
-            tag,
-            mut entry,
-            ..
-        } = flight;
+        let mut homeless = flight.into_homeless();
         self.counts.retried += 1;
-        entry.attempt += 1;
-        let homeless = Homeless {
-            origin,
-            host,
-            tag,
-            entry,
-        };
+        homeless.entry.attempt += 1;
         self.put_off(homeless, now + delay, now);
         Ending::Retrying { delay }
     }

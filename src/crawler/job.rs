@@ -81,6 +81,9 @@ pub enum Finished {
     Failed(Error),
     /// It ends the run.
     Fatal(Error),
+    /// It was sent on a kept connection, which broke before any answer came.
+    /// That is no attempt: it goes back to the queue as it was.
+    Unanswered(Error),
     /// The answer to a request for robots.txt.
     Robots(RobotsAnswer),
 }

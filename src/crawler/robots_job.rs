@@ -35,6 +35,7 @@ impl Run {
         };
         let finished = match answer {
             Ok(answer) => Finished::Robots(answer),
+            Err(error) if error.is_of_stale_connection() => Finished::Unanswered(error),
             Err(error) => Finished::Failed(error),
         };
         (

@@ -72,6 +72,7 @@ impl Run {
                 Finished::Done(Box::default())
             }
             (Ended::Outcome(outcome), _) => unfinished(outcome),
+            (Ended::Unanswered(error), _) => Finished::Unanswered(error),
             (Ended::Unchanged, _) => Finished::Done(Box::new(Done {
                 unchanged: true,
                 ..Done::default()

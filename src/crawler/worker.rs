@@ -161,6 +161,9 @@ impl Run {
                     shown()
                 );
             }
+            Ending::Returned if !message.is_empty() => {
+                debug!("{}: asked for again at its turn: {message}", shown());
+            }
             Ending::RobotsUnreachable => {
                 warn!(
                     "{}: its host is left for the next run after {attempt} failed {}: {message}",
@@ -228,7 +231,9 @@ impl Run {
             error.is_some_and(|error| error.retry_after().is_some()),
         );
         let message = match &finished {
-            Finished::Failed(error) | Finished::Fatal(error) => Some(error.to_string()),
+            Finished::Failed(error) | Finished::Fatal(error) | Finished::Unanswered(error) => {
+                Some(error.to_string())
+            }
             Finished::Done(done) => done.message.clone(),
             Finished::Redirected(target) if target.leads_back => {
                 Some(target.loop_error(status).to_string())
@@ -337,6 +342,17 @@ impl Run {
                     ..Done::default()
                 };
                 let finished = Finished::Done(Box::new(done));
+                return (
+                    report.request,
+                    Answer {
+                        status,
+                        bytes,
+                        finished,
+                    },
+                );
+            }
+            Ended::Unanswered(error) => {
+                let finished = Finished::Unanswered(error);
                 return (
                     report.request,
                     Answer {

@@ -19,13 +19,15 @@ const NOT_MODIFIED: u16 = 304;
 /// section 15.6.4).
 const THROTTLED: [u16; 2] = [429, 503];
 
-/// An answer that ends the attempt without the handler.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What ends the attempt without the handler.
+#[derive(Debug, Clone)]
 pub(crate) enum Detour {
     /// The page is elsewhere.
     Redirected { status: u16, target: Url },
     /// The page is as it was.
     Unchanged,
+    /// No answer came, through no fault of the URL.
+    Unanswered(Error),
 }
 
 impl Detour {
@@ -41,6 +43,7 @@ impl Detour {
             Detour::Unchanged => Error::new(ErrorKind::Rejected)
                 .with_status(NOT_MODIFIED)
                 .with_message("the page has not changed"),
+            Detour::Unanswered(error) => error.clone(),
         }
     }
 }

@@ -56,7 +56,7 @@ struct Job {
     response: OnceCell<Arc<Response>>,
     /// The response if it is one for the handler, else why it is not.
     answer: OnceCell<Result<Arc<Response>>>,
-    /// Set when the answer ends the attempt without the handler.
+    /// Set when the fetch ends the attempt without the handler.
     detour: OnceCell<Detour>,
     text: OnceCell<Result<Text>>,
     page: OnceCell<Result<Html>>,
@@ -153,8 +153,14 @@ impl Context {
         let Job {
             request, services, ..
         } = &*self.job;
-        let fetched = services.fetch_now(request);
-        let response = Arc::new(fetched.map_err(|error| self.locate(error))?);
+        let fetched = services.fetch_now(request).map_err(|error| {
+            let error = self.locate(error);
+            if error.is_of_stale_connection() {
+                let _ = self.job.detour.set(Detour::Unanswered(error.clone()));
+            }
+            error
+        });
+        let response = Arc::new(fetched?);
         let response = self.job.response.get_or_init(|| response);
         match answer::read(request, response, services).map_err(|error| self.locate(error))? {
             Reading::Page => Ok(Arc::clone(response)),
@@ -174,7 +180,7 @@ impl Context {
         error.with_url(uri::without_credentials(self.job.request.url()).into_owned())
     }
 
-    /// Fails when the answer has ended the attempt without the handler, so
+    /// Fails when the fetch has ended the attempt without the handler, so
     /// that no wrapper around an extractor can hide it.
     pub(crate) fn proceed(&self) -> Result<()> {
         match self.job.detour.get() {

@@ -141,9 +141,9 @@ impl Connector for Dialer {
         } else {
             inner.pool.take(key_secure, key, now)
         };
-        let reused = kept.is_some();
+        let idled = kept.as_ref().map(|kept| kept.idled);
         let mut wire = match (kept, forwarded) {
-            (Some(wire), _) => wire,
+            (Some(kept), _) => kept.wire,
             (None, Some((uri, authorization))) => {
                 let forward = Some(Box::new(Forward {
                     authorization: authorization.clone(),
@@ -162,7 +162,7 @@ impl Connector for Dialer {
         wire.buffers().set_output_size(output);
         let site = forwarded.map(|_| format!("http://{authority}"));
         let pool = Arc::clone(&inner.pool);
-        Ok(Some(Link::new(wire, pool, deadline, reused, site)))
+        Ok(Some(Link::new(wire, pool, deadline, idled, site)))
     }
 }
 

@@ -15,8 +15,8 @@ use crate::error::{Error, ErrorKind};
 /// A failure of this crate's own resolver, connector or transport.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// A kept connection turned out to be dead before a byte of the answer
-    /// came: the request was not answered and can be sent again.
+    /// A kept connection broke before a byte of the answer came: idling did it,
+    /// most likely, and not the request.
     Stale,
     /// The address must not be connected to.
     Refused(String),
@@ -33,7 +33,7 @@ pub(super) enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Stale => f.write_str("the connection was closed while it was idle"),
+            Fault::Stale => f.write_str("the kept connection was closed before an answer came"),
             Fault::Refused(why) | Fault::Lookup(why) => f.write_str(why),
             Fault::Timeout(doing) => write!(f, "timed out {doing}"),
             Fault::Connection(doing, error) => write!(f, "{doing}: {error}"),
@@ -61,18 +61,6 @@ fn unwrapped(error: Ureq) -> Ureq {
             inner => unwrapped(inner),
         },
         other => other,
-    }
-}
-
-/// Whether the request can be sent once more since nothing came of it.
-pub(super) fn is_stale(error: &Ureq) -> bool {
-    match error {
-        Ureq::Other(inner) => matches!(inner.downcast_ref(), Some(Fault::Stale)),
-        Ureq::Io(io) => io
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<Ureq>())
-            .is_some_and(is_stale),
-        _ => false,
     }
 }
 
@@ -130,7 +118,11 @@ impl Fault {
         if let Fault::LongHead(_) = self {
             return unreadable(self.to_string());
         }
-        Error::new(self.kind()).with_message(self.to_string())
+        let error = Error::new(self.kind()).with_message(self.to_string());
+        match self {
+            Fault::Stale => error.with_stale_connection(),
+            _ => error,
+        }
     }
 
     fn kind(&self) -> ErrorKind {
@@ -154,8 +146,10 @@ mod tests {
         assert_eq!(error.to_string(), "timed out connecting");
 
         let stale = Ureq::Io(Ureq::from(Fault::Stale).into_io());
-        assert!(is_stale(&stale));
-        assert!(!is_stale(&Ureq::ConnectionFailed));
+        let stale = error_of(stale);
+        assert_eq!(stale.kind(), ErrorKind::Connect);
+        assert!(stale.is_of_stale_connection());
+        assert!(!error_of(Ureq::ConnectionFailed).is_of_stale_connection());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! [`HttpFetch`]: the fetcher over HTTP/1.1, with ureq.
 //!
-//! Invariant: one request on the wire for each call, but for the one repeat
-//! when a kept connection turns out to be dead; everything ends by the
-//! deadline; what is returned as a body is whole, or marked as truncated.
+//! Invariant: one request on the wire for each call, so that whoever paces the
+//! calls paces the requests; everything ends by the deadline; what is returned
+//! as a body is whole, or marked as truncated.
 //!
 //! ureq writes requests and reads answers. Around it this module brings its
 //! own resolver, connections and pool, and decodes bodies itself: ureq's own
@@ -22,7 +22,7 @@ use url::{Position, Url};
 use super::builder::HttpFetchBuilder;
 use super::coding::{self, coded_limit, codings, decode, too_large};
 use super::connector::{Dialer, GRACE};
-use super::fault::{error_of, is_stale};
+use super::fault::error_of;
 use super::media::TypeSet;
 use super::wire::OUTPUT_SIZE;
 use super::{Fetch, Response, credentials};
@@ -73,6 +73,10 @@ const MAX_RESERVED: u64 = 1024 * 1024;
 ///   [`allow_private`](HttpFetchBuilder::allow_private) is on or its host is
 ///   [named](HttpFetchBuilder::allow_host), also where a public name resolves
 ///   to it.
+/// - A kept connection that is found closed is replaced. If it breaks when the
+///   request is under way, before any answer, that is a
+///   [`Connect`](ErrorKind::Connect) error, which a crawl does not count as an
+///   attempt: it asks again when it is that URL's turn.
 /// - An answer that is not HTTP, or whose head is over 64 KiB or 128 fields, is
 ///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same.
 #[derive(Debug)]
@@ -122,26 +126,9 @@ impl HttpFetch {
             checked.map_err(|fault| error_of(fault.into()))?;
         }
         let head = Head::of(request)?;
-        let answer = self.answer(request, &head, deadline)?;
+        let answer = self.send(request, &head, deadline).map_err(error_of)?;
         let response = self.response(request, answer)?;
         Ok(response.with_elapsed(started.elapsed()))
-    }
-
-    /// Sends the request, a second time if a kept connection was dead.
-    fn answer(
-        &self,
-        request: &Request,
-        head: &Head,
-        deadline: Instant,
-    ) -> Result<http::Response<ureq::Body>> {
-        // What must not be done twice goes out on a new connection at once.
-        let mut fresh = request.method() == Method::Post;
-        loop {
-            match self.send(request, head, deadline, fresh) {
-                Err(error) if !fresh && is_stale(&error) => fresh = true,
-                result => return result.map_err(error_of),
-            }
-        }
     }
 
     fn send(
@@ -149,8 +136,10 @@ impl HttpFetch {
         request: &Request,
         head: &Head,
         deadline: Instant,
-        fresh: bool,
     ) -> Result<http::Response<ureq::Body>, ureq::Error> {
+        // What must not be done twice goes out on a new connection: with a kept
+        // one it may be open whether the server has read it.
+        let fresh = request.method() == Method::Post;
         let method = match request.method() {
             Method::Get => http::Method::GET,
             Method::Head => http::Method::HEAD,

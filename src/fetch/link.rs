@@ -2,11 +2,11 @@
 //!
 //! Invariant: the wire goes back to the [`Pool`] only if ureq has found the
 //! answer complete and the connection reusable; dropped in any other state, a
-//! half-read answer say, it is closed. A wire that turns out to be dead before
-//! a byte of the answer came says so as [`Fault::Stale`].
+//! half-read answer say, it is closed. A kept wire that breaks before a byte of
+//! the answer came says so as [`Fault::Stale`], and the pool learns from it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ureq::unversioned::transport::{Buffers, NextTimeout, Transport};
 
@@ -21,7 +21,8 @@ pub(super) struct Link {
     wire: Option<Box<Wire>>,
     pool: Arc<Pool>,
     deadline: Instant,
-    reused: bool,
+    /// How long the wire had idled, if it was kept.
+    idled: Option<Duration>,
     answered: bool,
     reusable: bool,
     /// The site's scheme and authority, while the request line has yet to be
@@ -34,14 +35,14 @@ impl Link {
         wire: Box<Wire>,
         pool: Arc<Pool>,
         deadline: Instant,
-        reused: bool,
+        idled: Option<Duration>,
         site: Option<String>,
     ) -> Link {
         Link {
             wire: Some(wire),
             pool,
             deadline,
-            reused,
+            idled,
             answered: false,
             reusable: false,
             site,
@@ -64,11 +65,17 @@ impl Link {
     /// What an error means: on a connection that had idled, before any answer,
     /// it is the idling that broke it.
     fn judged(&self, error: ureq::Error) -> ureq::Error {
-        if self.reused && !self.answered && !is_timeout(&error) {
-            Fault::Stale.into()
-        } else {
-            error
+        match self.idled {
+            Some(idled) if !self.answered && !is_timeout(&error) => self.stale(idled),
+            _ => error,
         }
+    }
+
+    fn stale(&self, idled: Duration) -> ureq::Error {
+        if let Some(wire) = &self.wire {
+            self.pool.distrust(wire.route(), idled, Instant::now());
+        }
+        Fault::Stale.into()
     }
 
     /// The first lines of a request as a forwarding proxy takes them.
@@ -133,8 +140,10 @@ impl Transport for Link {
             "waiting for the answer"
         });
         match self.wire().receive(&timing) {
-            Ok(0) if self.reused && !self.answered => Err(Fault::Stale.into()),
-            Ok(0) => Ok(false),
+            Ok(0) => match self.idled {
+                Some(idled) if !self.answered => Err(self.stale(idled)),
+                _ => Ok(false),
+            },
             Ok(_) => {
                 self.answered = true;
                 Ok(true)

@@ -2,13 +2,14 @@
 //!
 //! Invariant: never more than `capacity` of them, none older than
 //! [`MAX_IDLE_AGE`] handed out, and each goes only to the route it was opened
-//! for. Sharded by route, so that neither the lock nor the search grows with
-//! the number of hosts.
+//! for. A route whose server has closed a connection under a request learns
+//! from it. Sharded by route, so that neither the lock nor the search grows
+//! with the number of hosts.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,14 @@ use super::wire::Wire;
 /// what common servers allow (5 s: Apache, Node), so that a request rarely
 /// meets a connection that its server is just closing.
 const MAX_IDLE_AGE: Duration = Duration::from_secs(4);
+/// How long a route keeps in mind after which idle time its server has closed a
+/// connection: servers are set up anew now and then.
+const DISTRUST_FOR: Duration = Duration::from_secs(600);
+/// A server that closes connections after less idle time than this does not
+/// keep them at all: it closes them when the next request comes.
+const LEAST_IDLE_AGE: Duration = Duration::from_millis(50);
+/// How many routes that have learned are kept in mind; with more, all begin anew.
+const MAX_DISTRUSTED: usize = 10_000;
 /// Enough that threads rarely meet at one lock, few enough to look through.
 const SHARDS: usize = 16;
 
@@ -60,6 +69,24 @@ pub(super) struct Pool {
     shards: [Mutex<VecDeque<Idle>>; SHARDS],
     count: AtomicUsize,
     capacity: usize,
+    /// By hash of the route.
+    distrusted: Mutex<HashMap<u64, Distrust>>,
+    /// Whether there are any: most crawls never look further.
+    distrusts: AtomicBool,
+}
+
+/// What a route has learned.
+struct Distrust {
+    since: Instant,
+    /// How long a connection of it may idle.
+    idle_age: Duration,
+}
+
+/// A kept connection.
+pub(super) struct Kept {
+    pub(super) wire: Box<Wire>,
+    /// How long it has idled.
+    pub(super) idled: Duration,
 }
 
 impl Pool {
@@ -68,6 +95,8 @@ impl Pool {
             shards: std::array::from_fn(|_| Mutex::default()),
             count: AtomicUsize::new(0),
             capacity,
+            distrusted: Mutex::default(),
+            distrusts: AtomicBool::new(false),
         }
     }
 
@@ -78,8 +107,9 @@ impl Pool {
 
     /// The connection of that route that was used last, if there is one that
     /// still works.
-    pub(super) fn take(&self, secure: bool, authority: &str, now: Instant) -> Option<Box<Wire>> {
+    pub(super) fn take(&self, secure: bool, authority: &str, now: Instant) -> Option<Kept> {
         let hash = route_hash(secure, authority);
+        let max_idle_age = self.max_idle_age(hash, now);
         loop {
             let found = {
                 let mut shard = self.shard(hash);
@@ -91,10 +121,10 @@ impl Pool {
             self.count.fetch_sub(1, Ordering::Relaxed);
             // Looked at outside the lock: it takes system calls, and closing
             // does too.
-            let fresh = now.saturating_duration_since(found.since) < MAX_IDLE_AGE;
+            let idled = now.saturating_duration_since(found.since);
             let mut wire = found.wire;
-            if fresh && wire.is_quiet() {
-                return Some(wire);
+            if idled < max_idle_age && wire.is_quiet() {
+                return Some(Kept { wire, idled });
             }
         }
     }
@@ -126,6 +156,50 @@ impl Pool {
         if outdated.is_some() {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Takes in that a server closed a connection under a request, before any
+    /// answer, after it had idled that long. Each time the route keeps its
+    /// connections for half as long at the most, and soon not at all.
+    pub(super) fn distrust(&self, route: &Route, idled: Duration, now: Instant) {
+        let mut idle_age = idled.min(MAX_IDLE_AGE) / 2;
+        if idle_age < LEAST_IDLE_AGE {
+            idle_age = Duration::ZERO;
+        }
+        let mut distrusted = self.distrusted();
+        if distrusted.len() >= MAX_DISTRUSTED {
+            distrusted.clear();
+        }
+        let distrust = distrusted.entry(route.hash).or_insert(Distrust {
+            since: now,
+            idle_age,
+        });
+        distrust.since = now;
+        distrust.idle_age = distrust.idle_age.min(idle_age);
+        self.distrusts.store(true, Ordering::Relaxed);
+    }
+
+    fn max_idle_age(&self, hash: u64, now: Instant) -> Duration {
+        if !self.distrusts.load(Ordering::Relaxed) {
+            return MAX_IDLE_AGE;
+        }
+        let mut distrusted = self.distrusted();
+        match distrusted.get(&hash) {
+            Some(distrust) if now.saturating_duration_since(distrust.since) < DISTRUST_FOR => {
+                distrust.idle_age
+            }
+            Some(_) => {
+                distrusted.remove(&hash);
+                MAX_IDLE_AGE
+            }
+            None => MAX_IDLE_AGE,
+        }
+    }
+
+    fn distrusted(&self) -> MutexGuard<'_, HashMap<u64, Distrust>> {
+        self.distrusted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn evict(&self, hash: u64) -> Option<Idle> {
@@ -198,6 +272,33 @@ mod tests {
         pool.put(odd, now);
         assert!(pool.take(false, "a.test", now).is_none());
         assert_eq!(pool.len(), 0);
+    }
+
+    #[test]
+    fn a_route_whose_server_closes_connections_keeps_them_for_less_long() {
+        let (pool, listener, start) = (Pool::new(8), listener(), Instant::now());
+        let route = || Route::new(false, "a.test");
+        let ms = Duration::from_millis;
+        let kept = |idled: Duration, now: Instant| {
+            let (wire, _peer) = wire(&listener, route());
+            pool.put(wire, now);
+            let kept = pool.take(false, "a.test", now + idled);
+            kept.inspect(|kept| assert_eq!(kept.idled, idled)).is_some()
+        };
+        assert!(kept(ms(3999), start));
+        pool.distrust(&route(), ms(3000), start);
+        assert!(kept(ms(1499), start) && !kept(ms(1500), start));
+        // What is learned is not forgotten for less.
+        pool.distrust(&route(), ms(3500), start);
+        assert!(!kept(ms(1500), start));
+        pool.distrust(&route(), ms(99), start);
+        assert!(!kept(ms(0), start), "none at all");
+        let other = Route::new(false, "b.test");
+        let (wire, _peer) = wire(&listener, other);
+        pool.put(wire, start);
+        assert!(pool.take(false, "b.test", start + ms(3999)).is_some());
+        assert!(!kept(ms(0), start + DISTRUST_FOR / 2));
+        assert!(kept(ms(3999), start + DISTRUST_FOR));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::Handler;
+use crate::error::Error;
 use crate::extract::{Context, Detour, Effects, panicked};
 use crate::fetch::Response;
 use crate::outcome::Outcome;
@@ -31,6 +32,10 @@ pub enum Ended {
     /// The page is as the condition in the request says (status 304); the
     /// handler has had no say.
     Unchanged,
+    /// The connection had been kept from an earlier request and broke before
+    /// any answer came; the handler has had no say. It is no attempt: the
+    /// request is to be sent again when it is its turn.
+    Unanswered(Error),
 }
 
 /// What one attempt gave.
@@ -87,6 +92,7 @@ pub fn run(handler: &dyn Handler, cx: Context) -> Report {
     let ended = match remains.detour {
         Some(Detour::Redirected { status, target }) => Ended::Redirected { status, target },
         Some(Detour::Unchanged) => Ended::Unchanged,
+        Some(Detour::Unanswered(error)) => Ended::Unanswered(error),
         None => Ended::Outcome(outcome),
     };
     let commits = matches!(&ended, Ended::Outcome(outcome) if outcome.commits());

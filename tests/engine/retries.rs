@@ -358,3 +358,28 @@ fn a_pause_that_the_host_asked_for_does_not_widen_its_gap() {
     crawl.run();
     assert_eq!(crawl.watch.seconds(), [0.0, 5.0, 6.0, 7.0]);
 }
+
+#[test]
+fn a_request_that_a_kept_connection_lost_goes_back_to_the_queue_and_is_no_attempt() {
+    let policy = unpaced()
+        .max_requests_per_minute(60)
+        .retry(exact_retries(0))
+        .build()
+        .unwrap();
+    let mut lost = vec![Answer::unanswered(); 5];
+    lost.push(Answer::ok());
+    let site = Site::new()
+        .then(PAGE, lost)
+        .on("http://a.test/other", Answer::ok());
+    let mut crawl = Driver::new(policy, site)
+        .seed(PAGE)
+        .seed("http://a.test/other");
+    let stats = crawl.run();
+    assert_eq!(
+        crawl.watch.seconds(),
+        [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        "each passes the gate"
+    );
+    assert_eq!((stats.requests, stats.succeeded), (7, 2));
+    assert_eq!((stats.failed, stats.retried), (0, 0));
+}

@@ -2,6 +2,7 @@
 
 use canter::{ErrorKind, Request};
 
+use crate::connections::get_at_last;
 use crate::server::{Server, builder, get, page, send};
 
 #[test]
@@ -94,9 +95,10 @@ fn a_proxy_that_closed_the_kept_connection_costs_no_failure() {
     });
     let client = builder().proxy(proxy.url("")).build().expect("a client");
     for url in ["http://a.test/", "http://b.test/", "http://c.test/"] {
-        get(&client, url).expect("a page");
+        get_at_last(&client, url);
     }
     assert_eq!(proxy.connections(), 3);
+    assert_eq!(proxy.heads().len(), 4, "once only");
 }
 
 #[cfg(not(feature = "socks"))]

@@ -71,9 +71,10 @@ fn short(host: &HostPlan, rng: &mut Rng) -> Duration {
 
 fn robots_txt(host: &HostPlan, number: usize, hosts: usize, nth: u32, rng: &mut Rng) -> Answer {
     const PRIVATE: &str = "User-agent: *\nDisallow: /private\n";
-    let broken = |rng: &mut Rng| match rng.u32(0..3) {
+    let broken = |rng: &mut Rng| match rng.u32(0..4) {
         0 => Answer::status(500),
         1 => Answer::broken(ErrorKind::Timeout),
+        2 => Answer::unanswered(),
         _ => Answer::broken(ErrorKind::Connect),
     };
     let answer = match host.robots {
@@ -116,12 +117,13 @@ fn page_of(
     (plan.seed, url.as_str()).hash(&mut hasher);
     let lasting = hasher.finish().is_multiple_of(2);
     match host.temper {
-        Temper::Flaky if rng.u32(0..3) == 0 => match rng.u32(0..6) {
+        Temper::Flaky if rng.u32(0..3) == 0 => match rng.u32(0..7) {
             0 => Answer::status(500),
             1 => Answer::status(408),
             2 => Answer::broken(ErrorKind::Timeout),
             3 => Answer::broken(ErrorKind::Connect),
             4 => Answer::status(500).retry_after(30),
+            5 => Answer::unanswered(),
             _ => Answer::broken(ErrorKind::TooLarge),
         },
         Temper::Throttling if rng.bool() => throttles(rng),

@@ -59,6 +59,8 @@ pub(crate) struct Answer {
     pub(crate) latency: Duration,
     /// A failure without a status.
     pub(crate) broken: Option<ErrorKind>,
+    /// No answer, since a kept connection broke.
+    pub(crate) unanswered: bool,
     pub(crate) status: u16,
     /// The `Retry-After` field, as on the wire.
     pub(crate) retry_after: Option<String>,
@@ -75,6 +77,7 @@ impl Answer {
         Answer {
             latency: Duration::ZERO,
             broken: None,
+            unanswered: false,
             status,
             retry_after: None,
             location: None,
@@ -105,6 +108,14 @@ impl Answer {
     pub(crate) fn broken(kind: ErrorKind) -> Self {
         Answer {
             broken: Some(kind),
+            ..Answer::status(0)
+        }
+    }
+
+    /// No answer, since a kept connection broke.
+    pub(crate) fn unanswered() -> Self {
+        Answer {
+            unanswered: true,
             ..Answer::status(0)
         }
     }

@@ -425,6 +425,9 @@ impl<W: World, S: Watch> Driver<W, S> {
         answer: &Answer,
         found: &mut Vec<Candidate>,
     ) -> Finished {
+        if answer.unanswered {
+            return Finished::Unanswered(Error::new(ErrorKind::Connect));
+        }
         if let Some(kind) = answer.broken {
             return Finished::Failed(Error::new(kind));
         }
@@ -482,6 +485,9 @@ impl<W: World, S: Watch> Driver<W, S> {
     }
 
     fn robots(&self, request: &Request, answer: &Answer, found: &mut Vec<Candidate>) -> Finished {
+        if answer.unanswered {
+            return Finished::Unanswered(Error::new(ErrorKind::Connect));
+        }
         if let Some(kind) = answer.broken {
             return Finished::Failed(Error::new(kind));
         }

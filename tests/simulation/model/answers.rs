@@ -15,6 +15,7 @@ pub(super) enum Meaning {
     Retry(Option<Duration>),
     Backoff(Option<Tag>, Duration),
     Failed(Failure),
+    Unanswered,
     Fatal,
 }
 
@@ -92,6 +93,9 @@ fn by_status(answer: &Answer, now: Duration) -> Option<Failure> {
 
 /// What the answer to a page or a sitemap means, after so many hops.
 pub(super) fn of_page(answer: &Answer, hops: usize, most_hops: usize, now: Duration) -> Meaning {
+    if answer.unanswered {
+        return Meaning::Unanswered;
+    }
     if let Some(kind) = answer.broken {
         return Meaning::Failed(Failure::new(kind, None));
     }
@@ -152,9 +156,13 @@ pub(super) enum RobotsMeaning {
     Rules(Rules),
     Redirected,
     Failed(Failure),
+    Unanswered,
 }
 
 pub(super) fn of_robots(answer: &Answer, hops: usize, now: Duration) -> RobotsMeaning {
+    if answer.unanswered {
+        return RobotsMeaning::Unanswered;
+    }
     if let Some(kind) = answer.broken {
         return RobotsMeaning::Failed(Failure::new(kind, None));
     }

@@ -103,6 +103,16 @@ impl Model {
                 let exact = Some((duration, duration));
                 self.try_again(at, id, exact, Failure::of_handler(ended), ended)
             }
+            Meaning::Unanswered if self.tags[&self.records[id].tag].aborted => {
+                self.forget_page(id);
+                self.counts.skip(SkipReason::Aborted);
+                self.records[id].state = State::Skipped(SkipReason::Aborted);
+                Ending::Ended(End::Skipped(SkipReason::Aborted))
+            }
+            Meaning::Unanswered => {
+                self.give_back(id);
+                Ending::Returned
+            }
             Meaning::Failed(failure)
                 if failure.kind == ErrorKind::Cancelled && self.stopped.is_some() =>
             {
@@ -296,6 +306,13 @@ impl Model {
                 self.hosts[host].robots.insert(origin);
                 self.touch(host);
                 Ending::Robots
+            }
+            RobotsMeaning::Unanswered => {
+                let place = Place::Delayed(at);
+                self.origins[origin].robots = Robots::Asked(Asked { place, ..asked });
+                self.delayed.insert((at, Item::Robots(origin)));
+                self.release(Item::Robots(origin));
+                Ending::Returned
             }
             RobotsMeaning::Failed(failure) => {
                 let pause = self.note_failure(at, flight, failure);
