@@ -3,6 +3,7 @@
 //! of tables. Keeps: a page made to take all time or memory is not read on.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::mem;
 
 use html5ever::tendril::StrTendril;
@@ -10,7 +11,7 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Doctype, Tag, TagKind, Token, TokenSink as _, TokenSinkResult};
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, LocalName, QualName, ns};
-use html5gum::{Emitter, State, Tokenizer};
+use html5gum::{Emitter, Readable as _, Reader, State, StringReader, Tokenizer};
 use scraper::{Html, HtmlTreeSink};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -47,10 +48,37 @@ pub(super) fn parse(source: &str) -> Result<Html> {
     let builder = TreeBuilder::new(sink, options);
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let feed = Feed::new(&builder, source.len());
-    if let Some(Ok(refusal)) = Tokenizer::new_with_emitter(source, feed).next() {
+    let mut tokenizer = Tokenizer::new_with_emitter(Source(source.to_reader()), feed);
+    if let Some(Ok(refusal)) = tokenizer.next() {
         return Err(refusal);
     }
     Ok(builder.sink.finish())
+}
+
+/// A page as it is. Its search is one function: made anew for every state of
+/// the tokenizer, it would take more room than the rest of the state.
+struct Source<'a>(StringReader<'a>);
+
+impl Reader for Source<'_> {
+    type Error = Infallible;
+
+    fn read_byte(&mut self) -> Result<Option<u8>, Infallible> {
+        self.0.read_byte()
+    }
+
+    #[inline(never)]
+    fn try_read_string(&mut self, text: &[u8], case_sensitive: bool) -> Result<bool, Infallible> {
+        self.0.try_read_string(text, case_sensitive)
+    }
+
+    #[inline(never)]
+    fn read_until<'b>(
+        &'b mut self,
+        ends: &[u8],
+        buffer: &'b mut [u8; 4],
+    ) -> Result<Option<&'b [u8]>, Infallible> {
+        self.0.read_until(ends, buffer)
+    }
 }
 
 /// Hands the tokenizer's tokens to the tree builder. The pieces that the
@@ -174,6 +202,7 @@ impl Emitter for Feed<'_> {
         self.refusal.take()
     }
 
+    #[inline(never)]
     fn emit_string(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
     }
@@ -183,6 +212,7 @@ impl Emitter for Feed<'_> {
         self.is_start = true;
     }
 
+    #[inline(never)]
     fn init_end_tag(&mut self) {
         self.is_start = false;
         self.self_closing = false;
@@ -196,6 +226,7 @@ impl Emitter for Feed<'_> {
         self.comment.clear();
     }
 
+    #[inline(never)]
     fn emit_current_tag(&mut self) -> Option<State> {
         self.end_attribute();
         let kind = if self.is_start {
@@ -216,12 +247,14 @@ impl Emitter for Feed<'_> {
         state
     }
 
+    #[inline(never)]
     fn emit_current_comment(&mut self) {
         let comment = tendril(&self.comment);
         self.token(Token::CommentToken(comment));
         self.look(NODES_A_LOOK);
     }
 
+    #[inline(never)]
     fn emit_current_doctype(&mut self) {
         let DoctypeBytes {
             name,
@@ -245,10 +278,12 @@ impl Emitter for Feed<'_> {
         self.doctype.force_quirks = true;
     }
 
+    #[inline(never)]
     fn push_tag_name(&mut self, piece: &[u8]) {
         self.name.extend_from_slice(piece);
     }
 
+    #[inline(never)]
     fn push_comment(&mut self, piece: &[u8]) {
         self.comment.extend_from_slice(piece);
     }
@@ -261,18 +296,21 @@ impl Emitter for Feed<'_> {
         self.doctype = DoctypeBytes::default();
     }
 
+    #[inline(never)]
     fn init_attribute(&mut self) {
         self.end_attribute();
         // A tag that ends an element has none.
         self.attr = self.is_start.then(Default::default);
     }
 
+    #[inline(never)]
     fn push_attribute_name(&mut self, piece: &[u8]) {
         if let Some((name, _)) = &mut self.attr {
             name.extend_from_slice(piece);
         }
     }
 
+    #[inline(never)]
     fn push_attribute_value(&mut self, piece: &[u8]) {
         if let Some((_, value)) = &mut self.attr {
             value.extend_from_slice(piece);
