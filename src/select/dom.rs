@@ -1,36 +1,18 @@
-//! [`Dom`] and [`Element`]: a page as a tree that can be asked. Keeps: a tree
-//! is as deep and as large as pages are, whatever the page is made to be.
+//! [`Dom`] and [`Element`]: a page as a tree that can be asked.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
 use encoding_rs::Encoding;
-use html5ever::driver::{self, ParseOpts};
-use html5ever::tendril::{StrTendril, TendrilSink as _};
-use html5ever::tree_builder::{TreeBuilderOpts, TreeSink};
-use scraper::{ElementRef, Html, HtmlTreeSink};
+use scraper::{ElementRef, Html};
 use url::Url;
 
 use super::css::Css;
 use super::text::text_of;
-use crate::error::{Error, ErrorKind, Result};
+use super::tree::{NodeId, parse};
+use crate::error::Result;
 use crate::uri;
-
-/// How deep elements may be nested. Pages made by people stay under 100 and
-/// browsers lay out about 500; the standard's algorithm looks through all open
-/// elements at many tags, so its time grows with the square of the depth.
-const MAX_DEPTH: usize = 1000;
-/// Bytes of a page that make a node: `<b>` is the shortest tag. A page with
-/// unclosed tags can make many nodes of each later tag.
-const BYTES_A_NODE: usize = 2;
-/// Nodes that any page may have.
-const FREE_NODES: usize = 10_000;
-/// How much is parsed before the tree is looked at again, in bytes.
-const CHUNK: usize = 4096;
-
-/// The handle of a node, which is the same in tree and sink.
-pub(super) type NodeId = <HtmlTreeSink as TreeSink>::Handle;
 
 /// A page as a tree of elements. It stays on the thread that made it; cloning
 /// it gives another handle to the same tree.
@@ -199,85 +181,6 @@ impl fmt::Debug for Element {
     }
 }
 
-fn parse(source: &str) -> Result<Html> {
-    let options = ParseOpts {
-        tree_builder: TreeBuilderOpts {
-            scripting_enabled: false,
-            ..TreeBuilderOpts::default()
-        },
-        ..ParseOpts::default()
-    };
-    let sink = HtmlTreeSink::new(Html::new_document());
-    let mut parser = driver::parse_document(sink, options);
-    let mut growth = Growth::new(source.len());
-    let mut rest = source;
-    while !rest.is_empty() {
-        let mut end = CHUNK.min(rest.len());
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (chunk, after) = rest.split_at(end);
-        parser.process(StrTendril::from(chunk));
-        growth.check(&parser.tokenizer.sink.sink.0.borrow())?;
-        rest = after;
-    }
-    Ok(parser.finish())
-}
-
-/// Watches a tree grow.
-struct Growth {
-    most: usize,
-    seen: usize,
-}
-
-impl Growth {
-    fn new(length: usize) -> Self {
-        Growth {
-            most: FREE_NODES + length / BYTES_A_NODE,
-            seen: 0,
-        }
-    }
-
-    /// Looks at the nodes that are new.
-    fn check(&mut self, html: &Html) -> Result<()> {
-        let nodes = html.tree.nodes();
-        let count = nodes.len();
-        if count > self.most {
-            return Err(too("unclosed tags make too many elements of it"));
-        }
-        let new = count - self.seen;
-        self.seen = count;
-        // A node mostly follows its parent or a sibling, so that its depth is
-        // known from the node before.
-        let mut last = None;
-        for node in html
-            .tree
-            .nodes()
-            .rev()
-            .take(new)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-        {
-            let parent = node.parent().map(|parent| parent.id());
-            let depth = match last {
-                Some((id, _, depth)) if parent == Some(id) => depth + 1,
-                Some((_, of, depth)) if parent == of => depth,
-                _ => node.ancestors().take(MAX_DEPTH + 1).count(),
-            };
-            if depth > MAX_DEPTH {
-                return Err(too("its elements are nested too deeply"));
-            }
-            last = Some((node.id(), parent, depth));
-        }
-        Ok(())
-    }
-}
-
-fn too(what: &str) -> Error {
-    Error::new(ErrorKind::Extract).with_message(format!("the page cannot be selected from: {what}"))
-}
-
 /// The document base URL (WHATWG HTML section 2.4.1).
 fn base_of(html: &Html, url: &Url, encoding: &'static Encoding) -> Url {
     let elements = html.tree.nodes().filter_map(ElementRef::wrap);
@@ -296,6 +199,7 @@ mod tests {
     use encoding_rs::UTF_8;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     fn dom(html: &str) -> Dom {
         let url = Url::parse("http://u:p@a.test/dir/page").expect("a URL");
@@ -330,16 +234,6 @@ mod tests {
     fn noscript_holds_elements_as_with_scripting_off() {
         let dom = dom("<p><noscript><img src=/a.png></noscript>");
         assert_eq!(dom.select("noscript img").expect("CSS").len(), 1);
-    }
-
-    #[test]
-    fn a_page_is_read_the_same_wherever_it_is_cut() {
-        let text = "é€🦀&amp;<b>x</b>\r\n".repeat(2 * CHUNK / 20);
-        for shift in 0..24 {
-            let html = format!("{}<p>{text}</p>", "y".repeat(CHUNK - 24 + shift));
-            let whole = Html::parse_document(&html);
-            assert_eq!(dom(&html).html(), &whole, "{shift}");
-        }
     }
 
     #[test]

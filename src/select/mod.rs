@@ -36,7 +36,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `dom`, `text` | the tree, bounded; elements; what an element says |
+//! | `tree` | a page becomes a tree, within bounds |
+//! | `dom`, `text` | the tree; elements; what an element says |
 //! | `css` | selectors, and what is wrong with one |
 //! | `number`, `digits` | numbers as people write them |
 //! | `rules`, `field` | what is read |
@@ -52,6 +53,7 @@ mod raw;
 mod reading;
 mod rules;
 mod text;
+mod tree;
 
 pub(crate) use css::check as check_selector;
 pub use dom::{Dom, Element};
