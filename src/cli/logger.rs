@@ -14,6 +14,10 @@ use crate::config::{json, rfc3339};
 /// The name of this crate's log targets.
 const OURS: &str = env!("CARGO_PKG_NAME");
 
+/// The parser of trees warns of what it does not do on odd pages; nobody who
+/// runs a crawl can do anything about it.
+const PARSER: &str = "html5ever";
+
 /// Starts the log: warnings, with `-v` also what happens, with `-vv` every
 /// detail. `RUST_LOG`, where it is set, decides instead. With `json`, each line
 /// is an object.
@@ -30,6 +34,7 @@ pub(super) fn start(verbose: u8, json: bool) {
                 _ => LevelFilter::Debug,
             };
             builder.filter_level(LevelFilter::Warn);
+            builder.filter_module(PARSER, LevelFilter::Error);
             builder.filter_module(OURS, level);
         }
     }

@@ -36,7 +36,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `tree` | a page becomes a tree, within bounds |
+//! | `tree`, `growth` | a page becomes a tree, within bounds |
 //! | `dom`, `text` | the tree; elements; what an element says |
 //! | `css` | selectors, and what is wrong with one |
 //! | `number`, `digits` | numbers as people write them |
@@ -47,6 +47,7 @@ mod css;
 mod digits;
 mod dom;
 mod field;
+mod growth;
 mod item;
 mod number;
 mod raw;
