@@ -43,7 +43,7 @@ impl Growth {
         self.seen = count;
         // A node mostly follows its parent or a sibling, so that its depth is
         // known from the node before.
-        let mut last = None;
+        let mut before = None;
         for node in html
             .tree
             .nodes()
@@ -54,7 +54,7 @@ impl Growth {
             .rev()
         {
             let parent = node.parent().map(|parent| parent.id());
-            let depth = match last {
+            let depth = match before {
                 Some((id, _, depth)) if parent == Some(id) => depth + 1,
                 Some((_, of, depth)) if parent == of => depth,
                 _ => node.ancestors().take(MAX_DEPTH + 1).count(),
@@ -62,12 +62,13 @@ impl Growth {
             if depth > MAX_DEPTH {
                 return Err(too("its elements are nested too deeply"));
             }
-            last = Some((node.id(), parent, depth));
+            before = Some((node.id(), parent, depth));
         }
         Ok(())
     }
 }
 
-fn too(what: &str) -> Error {
+/// Why a page is not read on.
+pub(super) fn too(what: &str) -> Error {
     Error::new(ErrorKind::Extract).with_message(format!("the page cannot be selected from: {what}"))
 }

@@ -14,11 +14,15 @@ use html5ever::{Attribute, LocalName, QualName, ns};
 use html5gum::{Emitter, Readable as _, Reader, State, StringReader, Tokenizer};
 use scraper::{Html, HtmlTreeSink};
 
-use super::growth::Growth;
+use super::growth::{Growth, too};
 use crate::error::{Error, Result};
 
 /// How many nodes are added before the tree is looked at again.
 const NODES_A_LOOK: usize = 256;
+/// How many attributes all `html` and `body` tags of a page may have. Those of
+/// later tags are added to the first (HTML section 13.2.6.4.7), each after a look
+/// through all that are there; people write a handful.
+const MAX_SHARED: usize = 10_000;
 /// The line of every token: nobody asks for it.
 const LINE: u64 = 1;
 
@@ -81,6 +85,8 @@ struct Feed<'a> {
     growth: Growth,
     /// Why the page is not read on.
     refusal: Option<Error>,
+    /// Attributes of `html` and `body` tags so far.
+    shared: usize,
     /// All text since the last other token.
     text: Vec<u8>,
     comment: Vec<u8>,
@@ -109,6 +115,7 @@ impl<'a> Feed<'a> {
             builder,
             growth: Growth::new(length),
             refusal: None,
+            shared: 0,
             text: Vec::new(),
             comment: Vec::new(),
             doctype: DoctypeBytes::default(),
@@ -227,6 +234,13 @@ impl Emitter for Feed<'_> {
         } else {
             TagKind::EndTag
         };
+        if matches!(&*self.name, b"html" | b"body") {
+            self.shared += self.attrs.len();
+            if self.shared > MAX_SHARED {
+                self.refusal = Some(too("its root or body has too many attributes"));
+                return None;
+            }
+        }
         let tag = Tag {
             kind,
             name: local_name(&self.name),
