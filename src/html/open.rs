@@ -5,7 +5,7 @@
 //! Its depth is bounded, so that each tag takes bounded time however a page is
 //! nested. Only the text needs it: links are read without.
 
-use super::stack::{MAX_DEPTH, is_scope, is_table_part};
+use super::stack::{Inside, MAX_DEPTH, Namespace, is_scope, is_table_part};
 use super::tag::{Name, Tag};
 use super::text::Gap;
 use super::tree::Place;
@@ -14,7 +14,7 @@ use super::tree::Place;
 struct Node {
     tag: Tag,
     name: Name,
-    foreign: bool,
+    foreign: Option<(Namespace, Inside)>,
     /// Whether what is inside is not shown.
     hides: bool,
     /// A form whose end tag has been there, while more is open inside.
@@ -22,25 +22,17 @@ struct Node {
 }
 
 impl Node {
-    /// Whether HTML elements may be inside: all but most of the foreign ones.
-    fn may_hold_html(&self) -> bool {
-        !self.foreign
-            || matches!(
-                self.tag,
-                Tag::ForeignObject
-                    | Tag::Desc
-                    | Tag::Title
-                    | Tag::AnnotationXml
-                    | Tag::Mi
-                    | Tag::Mo
-                    | Tag::Mn
-                    | Tag::Ms
-                    | Tag::Mtext
-            )
+    /// Whether it is a foreign element that may have HTML elements inside.
+    fn integrates(&self) -> bool {
+        matches!(self.foreign, Some((_, inside)) if inside != Inside::Foreign)
+    }
+
+    fn is_html(&self) -> bool {
+        self.foreign.is_none()
     }
 
     fn is(&self, tag: Tag) -> bool {
-        self.tag == tag && !self.foreign && !self.ended
+        self.tag == tag && self.is_html() && !self.ended
     }
 }
 
@@ -89,8 +81,10 @@ impl Open {
         opens: bool,
         hides: bool,
     ) -> Gap {
-        let foreign = place == Place::Foreign;
-        if !foreign {
+        // The start tag of a list inside of one only ends it.
+        let opens = opens && !(tag == Tag::Select && self.find(tag, None).is_some());
+        let foreign = (place == Place::Foreign).then(|| self.foreign(tag));
+        if foreign.is_none() {
             self.leave_foreign();
             self.imply_ends(tag);
         }
@@ -98,7 +92,7 @@ impl Open {
         if !hides {
             self.border(tag);
         }
-        if opens && (foreign || !self.ignores(tag)) {
+        if opens && (foreign.is_some() || !self.ignores(tag)) {
             self.push(Node {
                 tag,
                 name: *name,
@@ -146,7 +140,7 @@ impl Open {
         if self.nodes.len() >= MAX_DEPTH {
             self.pop();
         }
-        if !node.foreign {
+        if node.is_html() {
             self.counts[node.tag as usize] += 1;
         }
         self.hiding += usize::from(node.hides);
@@ -161,7 +155,7 @@ impl Open {
     }
 
     fn forget(&mut self, node: &Node) {
-        if !node.foreign && !node.ended {
+        if node.is_html() && !node.ended {
             self.counts[node.tag as usize] -= 1;
         }
         self.hiding -= usize::from(node.hides);
@@ -179,7 +173,7 @@ impl Open {
         while self.nodes.len() > at
             && let Some(node) = self.pop()
         {
-            if node.hides && node.tag.is_formatting() && !node.foreign {
+            if node.hides && node.tag.is_formatting() && node.is_html() {
                 again.push(node);
             } else if is_scope(node.tag) {
                 again.clear();
@@ -199,11 +193,34 @@ impl Open {
         }
     }
 
+    fn close_heading(&mut self) {
+        let heading = |node: &Node| node.tag.is_heading() && node.is_html();
+        if self.nodes.last().is_some_and(heading) {
+            self.close_from(self.nodes.len() - 1);
+        }
+    }
+
     /// Closes foreign elements up to one that may have HTML content.
     fn leave_foreign(&mut self) {
-        while self.nodes.last().is_some_and(|node| !node.may_hold_html()) {
+        while self
+            .nodes
+            .last()
+            .is_some_and(|node| !node.is_html() && !node.integrates())
+        {
             self.pop();
         }
+    }
+
+    /// What a foreign element is that begins here. An annotation is not shown,
+    /// so that its encoding does not matter.
+    fn foreign(&self, tag: Tag) -> (Namespace, Inside) {
+        let around = self.nodes.last().and_then(|node| node.foreign);
+        let namespace = match around {
+            Some((namespace, Inside::Foreign)) => namespace,
+            _ if tag == Tag::Svg => Namespace::Svg,
+            _ => Namespace::MathMl,
+        };
+        (namespace, Inside::of(namespace, tag, b"text/html"))
     }
 
     /// Whether the start tag makes no element.
@@ -227,26 +244,14 @@ impl Open {
             _ if is_table_part(tag) => self.close_to(&[Table]),
             Li => self.close_item(&[Li]),
             Dd | Dt => self.close_item(&[Dd, Dt]),
-            Option => self.close_current(Option),
-            Optgroup => {
-                self.close_current(Option);
-                self.close_current(Optgroup);
-            }
+            Option | Optgroup => self.close_current(Option),
             Rb | Rp | Rt | Rtc if self.has(Ruby) => {
                 let keeps_group = matches!(tag, Rp | Rt);
                 self.close_implied(|inner| keeps_group && inner == Rtc);
             }
             Button | A | Nobr => self.end_same(tag),
             Select | Input | Keygen | Textarea => self.end_same(Select),
-            _ if tag.is_heading() => {
-                if self
-                    .nodes
-                    .last()
-                    .is_some_and(|node| node.tag.is_heading() && !node.foreign)
-                {
-                    self.close_from(self.nodes.len() - 1);
-                }
-            }
+            _ if tag.is_heading() => self.close_heading(),
             _ => {}
         }
         if tag.closes_p() {
@@ -257,7 +262,7 @@ impl Open {
     /// Closes what is inside the innermost of these parts of a table.
     fn close_to(&mut self, parts: &[Tag]) {
         if self.has(Tag::Table) {
-            let part = |node: &Node| !node.foreign && parts.contains(&node.tag);
+            let part = |node: &Node| node.is_html() && parts.contains(&node.tag);
             if let Some(at) = self.nodes.iter().rposition(part) {
                 while self.nodes.len() > at + 1 {
                     self.pop();
@@ -277,7 +282,7 @@ impl Open {
                 return self.close_from(at);
             }
             let passes = matches!(node.tag, Tag::Address | Tag::Div | Tag::P);
-            if node.tag.is_special() && !passes || node.foreign && node.may_hold_html() {
+            if node.tag.is_special() && !passes || node.integrates() {
                 return;
             }
         }
@@ -287,7 +292,7 @@ impl Open {
     fn close_implied(&mut self, stays: impl Fn(Tag) -> bool) {
         while let Some(node) = self.nodes.last()
             && node.tag.has_implied_end()
-            && !node.foreign
+            && node.is_html()
             && !stays(node.tag)
         {
             self.pop();
@@ -306,7 +311,7 @@ impl Open {
             self.leave_foreign();
             return false;
         }
-        let html = self.nodes.iter().rposition(|node| !node.foreign);
+        let html = self.nodes.iter().rposition(|node| node.is_html());
         let from = html.map_or(0, |at| at + 1);
         let same = |node: &Node| node.name == *name;
         let Some(at) = self.nodes[from..].iter().rposition(same) else {
@@ -355,8 +360,8 @@ impl Open {
         for at in (0..self.nodes.len()).rev() {
             let node = &self.nodes[at];
             let same = node.tag == tag && name.is_none_or(|name| node.name == *name);
-            if node.foreign {
-                if node.may_hold_html() && !of_table {
+            if !node.is_html() {
+                if node.integrates() && !of_table {
                     return None;
                 }
             } else if !node.ended && (same || tag.is_heading() && node.tag.is_heading()) {
@@ -420,7 +425,7 @@ mod tests {
                 ("<ruby>a<rp @>s<rt @>s<rt>b<rp @>s</ruby>c", "abc"),
                 ("<ruby>a<rtc @>s<rt>s<rp>s<rb>b</ruby>", "ab"),
                 ("<option @>s<option>a", "a"),
-                ("<optgroup @><option>s<optgroup>a", "a"),
+                ("<option @>s<optgroup>a", "a"),
                 ("<button @>s<button>a", "a"),
             ] {
                 let html = html.replace('@', hidden);
@@ -456,6 +461,8 @@ mod tests {
         reads("<form hidden><div>s</form>s</div>a", "a");
         reads("<form hidden>s<form>s</form>a", "a");
         reads("<select><option>s<input>a", "a");
+        reads("<select><option>s<select hidden>a", "a");
+        reads("<math><foreignObject><p hidden>s<p>a", "a");
         reads("<a hidden>s<a>a", "a");
         reads("<h1 hidden>s<h2>a</h2>", "a");
         reads("<h1 hidden>s</h2>a", "a");

@@ -420,7 +420,8 @@ mod tests {
         assert_eq!(links("5; URL='z'", html), [refresh.clone(), anchor.clone()]);
         assert_eq!(links("0;z", "<frameset>"), [refresh]);
         for nothing in ["", "5", "z", "0;url=http://[", "0;url=mailto:x@a.test"] {
-            assert_eq!(links(nothing, html), [anchor.clone()], "{nothing}");
+            let found = links(nothing, html);
+            assert_eq!(found, std::slice::from_ref(&anchor), "{nothing}");
         }
         let forbidden = links("0;z", "<meta name=robots content=nofollow>");
         assert!(forbidden[0].2, "the page forbids all of its links");
