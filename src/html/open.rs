@@ -311,7 +311,7 @@ impl Open {
             self.leave_foreign();
             return false;
         }
-        let html = self.nodes.iter().rposition(|node| node.is_html());
+        let html = self.nodes.iter().rposition(Node::is_html);
         let from = html.map_or(0, |at| at + 1);
         let same = |node: &Node| node.name == *name;
         let Some(at) = self.nodes[from..].iter().rposition(same) else {
