@@ -6,7 +6,10 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-/// How many bytes are looked at.
+/// How many bytes are looked at. The standard has the prescan read no more, and
+/// so do the conformance data (`charset-meta-after-1024`). Browsers may still
+/// change the encoding for a later `meta` while they parse (section 13.2.3.5);
+/// here such a page gets the guess for pages that declare nothing.
 pub(super) const WINDOW: usize = 1024;
 
 /// The window ended inside of something.

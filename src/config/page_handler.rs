@@ -431,6 +431,16 @@ mod tests {
     }
 
     #[test]
+    fn a_refresh_of_the_header_is_followed_like_one_of_the_page() {
+        let page = answer("text/html", PAGE).with_header("Refresh", "3; url=next");
+        let (record, links) = handled(&all(), page.clone()).expect("done");
+        assert_eq!(links, ["http://a.test/dir/next", "http://a.test/dir/x"]);
+        assert_eq!(record["links"], 3);
+        let forbidden = page.with_header("X-Robots-Tag", "nofollow");
+        assert!(handled(&all(), forbidden).expect("done").1.is_empty());
+    }
+
+    #[test]
     fn what_a_page_wishes_is_heeded_as_the_configuration_says() {
         let with = |robots| PageHandler::new(PageFields::new([PageField::Links]), true, robots);
         let all_links = with(RobotsSettings {

@@ -66,7 +66,10 @@ impl Html {
         let response = cx.response()?;
         is_html(&response)?;
         let services = cx.services();
-        let options = services.page_options.clone().xml(is_xml(&response));
+        let mut options = services.page_options.clone().xml(is_xml(&response));
+        if let Some(refresh) = response.header_bytes("refresh") {
+            options = options.refresh(&String::from_utf8_lossy(refresh));
+        }
         let parse = |text: &str, encoding| Page::parse(text, response.url(), encoding, &options);
         let source = OnceLock::new();
         let (page, encoding) = if let Some(text) = cx.known_text() {
@@ -176,7 +179,8 @@ impl Html {
     }
 
     /// Anchors, areas, frames and refreshes that lead to web addresses, in
-    /// document order, each URL once, fragments kept. Those that are not to be
+    /// document order, each URL once, fragments kept; first that of the header
+    /// field `Refresh`. Those that are not to be
     /// followed are among them, and marked.
     #[must_use]
     pub fn links(&self) -> &[Link] {

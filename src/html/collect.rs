@@ -214,10 +214,12 @@ impl Collector {
         }
     }
 
-    pub(super) fn end(&mut self, tag: Tag, name: &Name, was_raw: bool) {
+    /// Takes in an end tag: `was_raw` if it ends text without markup, `in_page`
+    /// if it can end an element of the page.
+    pub(super) fn end(&mut self, tag: Tag, name: &Name, was_raw: bool, in_page: bool) {
         self.in_title = false;
         self.in_script = false;
-        if let Some(text) = &mut self.text {
+        if let Some(text) = self.text.as_mut().filter(|_| in_page) {
             text.end(tag, name, was_raw);
         }
     }
@@ -266,7 +268,12 @@ impl Collector {
     }
 
     pub(super) fn title(&self) -> Option<String> {
-        self.title.as_deref().and_then(words_of)
+        let title = self.title.as_deref()?;
+        if self.wanted.xml {
+            words_of(&without_cdata_marks(title))
+        } else {
+            words_of(title)
+        }
     }
 
     /// The text of every script that holds JSON-LD.
@@ -289,6 +296,24 @@ fn has_token(list: &[u8], token: &[u8]) -> bool {
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The text without what begins and ends CDATA sections (XML 1.0 section 2.7),
+/// which is no markup for who reads a title as HTML.
+fn without_cdata_marks(text: &[u8]) -> Vec<u8> {
+    const BEGIN: &str = "<![CDATA[";
+    const END: &str = "]]>";
+    let text = String::from_utf8_lossy(text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some((before, section)) = rest.split_once(BEGIN) {
+        out.push_str(before);
+        let (inside, after) = section.split_once(END).unwrap_or((section, ""));
+        out.push_str(inside);
+        rest = after;
+    }
+    out.push_str(rest);
+    out.into_bytes()
 }
 
 /// The words with one space between them, if there are any.

@@ -189,10 +189,11 @@ impl<'a> Emitter<'a> {
     fn end_tag(&mut self, tag: Tag) {
         let was_raw = self.tree.raw().is_some();
         let was_in_body = self.tree.in_body();
+        let in_page = self.tree.has_text();
         self.tree.end(tag, &self.name);
         self.note_body(was_in_body);
         if self.collector.wants_text() {
-            self.collector.end(tag, &self.name, was_raw);
+            self.collector.end(tag, &self.name, was_raw, in_page);
         }
     }
 }
@@ -347,6 +348,6 @@ impl html5gum::Emitter for Emitter<'_> {
 
     #[inline]
     fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
-        self.tree.in_foreign()
+        self.tree.in_foreign() || self.collector.is_xml()
     }
 }

@@ -33,7 +33,7 @@ pub enum LinkKind {
     Area,
     /// `iframe src` or `frame src`
     Frame,
-    /// `meta http-equiv=refresh`
+    /// `meta http-equiv=refresh`, or the header field `Refresh`
     Refresh,
 }
 

@@ -10,6 +10,7 @@ mod directives;
 mod emitter;
 mod json_ld;
 mod links;
+mod open;
 mod page;
 mod source;
 mod stack;

@@ -9,10 +9,10 @@ use log::debug;
 use url::Url;
 
 use super::collect::{Collector, Wanted};
-use super::directives::{RobotsDirectives, product_token};
+use super::directives::{RobotsDirectives, product_token, refresh_target};
 use super::emitter::Emitter;
 use super::json_ld;
-use super::links::{Link, References, Resolved};
+use super::links::{Link, LinkKind, References, Resolved};
 use super::source::{Source, Unwanted};
 use crate::uri;
 
@@ -36,6 +36,7 @@ pub struct PageOptions {
     json_ld: bool,
     xml: bool,
     agent: Option<Arc<str>>,
+    refresh: Option<Arc<str>>,
 }
 
 impl PageOptions {
@@ -64,7 +65,8 @@ impl PageOptions {
 
     /// Whether the page is XHTML by its media type. It is read as HTML all the
     /// same, but for elements such as `<title/>`, which are empty there and
-    /// would take in what follows.
+    /// would take in what follows, and for CDATA sections, which are text. Names
+    /// with a prefix, such as `<h:title>`, are none of HTML.
     pub fn xml(mut self, xml: bool) -> Self {
         self.xml = xml;
         self
@@ -74,6 +76,14 @@ impl PageOptions {
     /// directives in a `meta` of that name count as well.
     pub fn agent(mut self, agent: &str) -> Self {
         self.agent = Some(product_token(agent).into());
+        self
+    }
+
+    /// The value of the answer's `Refresh` field. What it leads to is the first
+    /// link of the page, as that of a `meta http-equiv=refresh` is one (WHATWG
+    /// HTML section 7.5.1). It is relative to the page's URL, whatever its base.
+    pub fn refresh(mut self, value: &str) -> Self {
+        self.refresh = Some(value.into());
         self
     }
 }
@@ -127,6 +137,12 @@ impl Page {
             json_ld: options.json_ld,
         };
         let mut collected = Collector::new(wanted, options.agent.clone());
+        if let Some(target) = options.refresh.as_deref().and_then(refresh_of_header)
+            && let Some(target) = uri::join(url, target, encoding_rs::UTF_8)
+        {
+            let target = target.as_str().as_bytes();
+            collected.references.push(LinkKind::Refresh, target, false);
+        }
         read(html, &mut collected);
         collected.references.shrink();
         let base = base_url(url, collected.base.as_deref(), encoding);
@@ -278,9 +294,15 @@ pub fn page_links(html: &str, base: &Url) -> Vec<Link> {
 
 /// The text of a page that a reader sees. Blocks, table rows and `br` end
 /// lines, cells are set apart by tabs, and other white space is collapsed but
-/// for `pre`. Scripts, style sheets, templates, `noscript`, form lists, the
-/// fallbacks of embedded content, alternative texts and hidden elements are
+/// for `pre`. Scripts, style sheets, templates, the head, what form fields hold,
+/// the fallbacks of embedded content, alternative texts and hidden elements are
 /// left out.
+///
+/// Hidden is what is `display: none` by its own `style` attribute, or else has
+/// the attribute `hidden` or `popover`, or is a `dialog` that is not open; style
+/// sheets are not read. Closed `details` and `hidden=until-found` are kept, as a
+/// search on the page finds them, and so are `noscript`, since nothing here runs
+/// scripts, `aria-hidden` and `rp`.
 ///
 /// ```
 /// use canter::html::visible_text;
@@ -296,6 +318,10 @@ pub fn visible_text(html: &str) -> String {
     let mut collected = Collector::new(wanted, None);
     read(html, &mut collected);
     collected.take_text().unwrap_or_default()
+}
+
+fn refresh_of_header(value: &str) -> Option<&str> {
+    refresh_target(value.as_bytes()).and_then(|target| std::str::from_utf8(target).ok())
 }
 
 fn json_ld_of(collected: &Collector, url: &Url) -> Vec<String> {
@@ -359,5 +385,45 @@ mod tests {
         let links = ["/x/x", "/x/y", "/x/z"].map(str::to_owned).to_vec();
         assert_eq!(found(true), (links, Some("t".to_owned())));
         assert!(found(false).0.is_empty(), "the title takes in all of it");
+    }
+
+    #[test]
+    fn cdata_sections_are_text_in_xhtml_alone() {
+        let html = "<html><head><title><![CDATA[A & B]]> c<![CDATA[ <d>]]></title></head>\
+            <body><p><![CDATA[x < y <a href='/no'>]]></p><a href='/a'/></body></html>";
+        let base = Url::parse("http://a.test/").expect("a URL");
+        let read = |xml: bool| {
+            let options = PageOptions::new().xml(xml).text(true);
+            Page::parse(html, &base, UTF_8, &options)
+        };
+        let page = read(true);
+        assert_eq!(page.title(), Some("A & B c <d>"));
+        assert_eq!(page.text(), Some("x < y <a href='/no'>"));
+        assert_eq!(page.links().len(), 1);
+        assert_eq!(read(false).text(), Some("]]>"), "a comment in HTML");
+    }
+
+    #[test]
+    fn a_refresh_of_the_header_is_the_first_link_and_knows_no_base() {
+        let url = Url::parse("http://a.test/x/y").expect("a URL");
+        let links = |refresh: &str, html: &str| {
+            let options = PageOptions::new().refresh(refresh);
+            let page = Page::parse(html, &url, UTF_8, &options);
+            let links = page.links().iter();
+            links
+                .map(|link| (link.url.path().to_owned(), link.kind, link.nofollow))
+                .collect::<Vec<_>>()
+        };
+        let refresh = ("/x/z".to_owned(), LinkKind::Refresh, false);
+        let anchor = ("/b/a".to_owned(), LinkKind::Anchor, false);
+        let html = "<base href=/b/><a href=a>";
+        assert_eq!(links("5; URL='z'", html), [refresh.clone(), anchor.clone()]);
+        assert_eq!(links("0;z", "<frameset>"), [refresh]);
+        for nothing in ["", "5", "z", "0;url=http://[", "0;url=mailto:x@a.test"] {
+            let found = links(nothing, html);
+            assert_eq!(found, std::slice::from_ref(&anchor), "{nothing}");
+        }
+        let forbidden = links("0;z", "<meta name=robots content=nofollow>");
+        assert!(forbidden[0].2, "the page forbids all of its links");
     }
 }

@@ -6,7 +6,7 @@
 use super::tag::{Name, Tag};
 
 /// The deepest stack that is kept: browsers flatten what is nested deeper.
-const MAX_DEPTH: usize = 512;
+pub(super) const MAX_DEPTH: usize = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Namespace {
@@ -211,7 +211,7 @@ impl Stack {
 }
 
 /// Whether an end tag does not look past this element (13.2.4.2, "in scope").
-fn is_scope(tag: Tag) -> bool {
+pub(super) fn is_scope(tag: Tag) -> bool {
     matches!(
         tag,
         Tag::Applet

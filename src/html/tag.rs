@@ -66,8 +66,10 @@ const VOID: u16 = 1 << 5;
 const BLOCK: u16 = 1 << 6;
 /// Nothing in it is visible.
 const UNSEEN: u16 = 1 << 7;
-/// Its end tag may be left out, so that its end is not found by name (13.1.2.4).
-const END_OPTIONAL: u16 = 1 << 8;
+/// Ends of others end it without an end tag ("implied end tags", 13.2.6.3).
+const IMPLIED_END: u16 = 1 << 8;
+/// The element is reopened where another's end has closed it ("formatting", 13.2.4.3).
+const FORMATTING: u16 = 1 << 9;
 
 macro_rules! tags {
     ($($tag:ident $name:literal $($flag:ident)|*;)*) => {
@@ -98,7 +100,7 @@ macro_rules! tags {
 }
 
 tags! {
-    A b"a";
+    A b"a" FORMATTING;
     Abbr b"abbr";
     Address b"address" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     AnnotationXml b"annotation-xml" UNSEEN;
@@ -108,24 +110,24 @@ tags! {
     Article b"article" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Aside b"aside" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Audio b"audio" UNSEEN;
-    B b"b" BREAKS_OUT;
+    B b"b" BREAKS_OUT | FORMATTING;
     Base b"base" SPECIAL | VOID;
     Basefont b"basefont" SPECIAL | VOID;
     Bgsound b"bgsound" SPECIAL | VOID;
-    Big b"big" BREAKS_OUT;
+    Big b"big" BREAKS_OUT | FORMATTING;
     Blockquote b"blockquote" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Body b"body" BREAKS_OUT | SPECIAL;
     Br b"br" BREAKS_OUT | SPECIAL | VOID | RULES_OUT_FRAMES;
     Button b"button" SPECIAL | CLOSES_INNER | RULES_OUT_FRAMES;
     Canvas b"canvas" UNSEEN;
-    Caption b"caption" SPECIAL | CLOSES_INNER | BLOCK | END_OPTIONAL;
+    Caption b"caption" SPECIAL | CLOSES_INNER | BLOCK;
     Center b"center" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Cite b"cite";
-    Code b"code" BREAKS_OUT;
+    Code b"code" BREAKS_OUT | FORMATTING;
     Col b"col" SPECIAL | VOID;
-    Colgroup b"colgroup" SPECIAL | END_OPTIONAL;
+    Colgroup b"colgroup" SPECIAL;
     Datalist b"datalist" UNSEEN;
-    Dd b"dd" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | END_OPTIONAL;
+    Dd b"dd" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | IMPLIED_END;
     Defs b"defs" UNSEEN;
     Del b"del";
     Desc b"desc" UNSEEN;
@@ -135,13 +137,13 @@ tags! {
     Dir b"dir" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Div b"div" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Dl b"dl" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
-    Dt b"dt" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | END_OPTIONAL;
-    Em b"em" BREAKS_OUT;
+    Dt b"dt" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | IMPLIED_END;
+    Em b"em" BREAKS_OUT | FORMATTING;
     Embed b"embed" BREAKS_OUT | SPECIAL | VOID | RULES_OUT_FRAMES;
     Fieldset b"fieldset" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Figcaption b"figcaption" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Figure b"figure" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
-    Font b"font";
+    Font b"font" FORMATTING;
     Footer b"footer" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     ForeignObject b"foreignobject";
     Form b"form" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
@@ -158,7 +160,7 @@ tags! {
     Hgroup b"hgroup" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Hr b"hr" BREAKS_OUT | SPECIAL | VOID | RULES_OUT_FRAMES | CLOSES_P | BLOCK;
     Html b"html" SPECIAL;
-    I b"i" BREAKS_OUT;
+    I b"i" BREAKS_OUT | FORMATTING;
     Iframe b"iframe" SPECIAL | RULES_OUT_FRAMES;
     Image b"image" VOID | RULES_OUT_FRAMES;
     Img b"img" BREAKS_OUT | SPECIAL | VOID | RULES_OUT_FRAMES;
@@ -168,7 +170,7 @@ tags! {
     Keygen b"keygen" SPECIAL | VOID | RULES_OUT_FRAMES;
     Label b"label";
     Legend b"legend" BLOCK;
-    Li b"li" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | END_OPTIONAL;
+    Li b"li" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK | IMPLIED_END;
     Link b"link" SPECIAL | VOID;
     Listing b"listing" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK;
     Main b"main" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
@@ -187,55 +189,55 @@ tags! {
     Ms b"ms";
     Mtext b"mtext";
     Nav b"nav" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
-    Nobr b"nobr" BREAKS_OUT;
+    Nobr b"nobr" BREAKS_OUT | FORMATTING;
     Noembed b"noembed" SPECIAL;
     Noframes b"noframes" SPECIAL;
-    Noscript b"noscript" SPECIAL | UNSEEN;
+    Noscript b"noscript" SPECIAL;
     Object b"object" SPECIAL | CLOSES_INNER | RULES_OUT_FRAMES | UNSEEN;
     Ol b"ol" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
-    Optgroup b"optgroup" END_OPTIONAL;
-    Option b"option" BLOCK | END_OPTIONAL;
-    P b"p" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK | END_OPTIONAL;
+    Optgroup b"optgroup" IMPLIED_END;
+    Option b"option" BLOCK | IMPLIED_END;
+    P b"p" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK | IMPLIED_END;
     Param b"param" SPECIAL | VOID;
     Picture b"picture";
     Plaintext b"plaintext" SPECIAL | CLOSES_P | BLOCK;
     Pre b"pre" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK;
     Q b"q";
-    Rb b"rb" END_OPTIONAL;
-    Rp b"rp" END_OPTIONAL;
-    Rt b"rt" END_OPTIONAL;
-    Rtc b"rtc" END_OPTIONAL;
+    Rb b"rb" IMPLIED_END;
+    Rp b"rp" IMPLIED_END;
+    Rt b"rt" IMPLIED_END;
+    Rtc b"rtc" IMPLIED_END;
     Ruby b"ruby" BREAKS_OUT;
-    S b"s" BREAKS_OUT;
+    S b"s" BREAKS_OUT | FORMATTING;
     Samp b"samp";
     Script b"script" SPECIAL;
     Search b"search" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Section b"section" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Select b"select" SPECIAL | CLOSES_INNER | RULES_OUT_FRAMES | UNSEEN;
-    Small b"small" BREAKS_OUT;
+    Small b"small" BREAKS_OUT | FORMATTING;
     Source b"source" SPECIAL | VOID;
     Span b"span" BREAKS_OUT;
-    Strike b"strike" BREAKS_OUT;
-    Strong b"strong" BREAKS_OUT;
+    Strike b"strike" BREAKS_OUT | FORMATTING;
+    Strong b"strong" BREAKS_OUT | FORMATTING;
     Style b"style" SPECIAL | UNSEEN;
     Sub b"sub" BREAKS_OUT;
     Summary b"summary" SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Sup b"sup" BREAKS_OUT;
     Svg b"svg";
     Table b"table" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | RULES_OUT_FRAMES | BLOCK;
-    Tbody b"tbody" SPECIAL | CLOSES_INNER | BLOCK | END_OPTIONAL;
-    Td b"td" SPECIAL | CLOSES_INNER | END_OPTIONAL;
+    Tbody b"tbody" SPECIAL | CLOSES_INNER | BLOCK;
+    Td b"td" SPECIAL | CLOSES_INNER;
     Template b"template" SPECIAL;
     Textarea b"textarea" SPECIAL | RULES_OUT_FRAMES;
-    Tfoot b"tfoot" SPECIAL | CLOSES_INNER | BLOCK | END_OPTIONAL;
-    Th b"th" SPECIAL | CLOSES_INNER | END_OPTIONAL;
-    Thead b"thead" SPECIAL | CLOSES_INNER | BLOCK | END_OPTIONAL;
+    Tfoot b"tfoot" SPECIAL | CLOSES_INNER | BLOCK;
+    Th b"th" SPECIAL | CLOSES_INNER;
+    Thead b"thead" SPECIAL | CLOSES_INNER | BLOCK;
     Time b"time";
     Title b"title" SPECIAL | UNSEEN;
-    Tr b"tr" SPECIAL | CLOSES_INNER | BLOCK | END_OPTIONAL;
+    Tr b"tr" SPECIAL | CLOSES_INNER | BLOCK;
     Track b"track" SPECIAL | VOID;
-    Tt b"tt" BREAKS_OUT;
-    U b"u" BREAKS_OUT;
+    Tt b"tt" BREAKS_OUT | FORMATTING;
+    U b"u" BREAKS_OUT | FORMATTING;
     Ul b"ul" BREAKS_OUT | SPECIAL | CLOSES_INNER | CLOSES_P | BLOCK;
     Var b"var" BREAKS_OUT;
     Video b"video" UNSEEN;
@@ -265,10 +267,16 @@ questions! {
     is_void VOID;
     is_block BLOCK;
     is_unseen UNSEEN;
-    may_lack_end END_OPTIONAL;
+    has_implied_end IMPLIED_END;
+    is_formatting FORMATTING;
 }
 
 impl Tag {
+    /// Whether white space in it is kept.
+    pub(super) fn is_preformatted(self) -> bool {
+        matches!(self, Tag::Pre | Tag::Listing | Tag::Xmp | Tag::Plaintext)
+    }
+
     /// Whether it is a heading: the end tag of one ends any other (13.2.6.4.7).
     pub(super) fn is_heading(self) -> bool {
         use Tag::{H1, H2, H3, H4, H5, H6};
@@ -295,10 +303,12 @@ pub(super) enum Attr {
     Size,
     Hidden,
     Style,
+    Open,
+    Popover,
 }
 
 impl Attr {
-    pub(super) const COUNT: usize = 16;
+    pub(super) const COUNT: usize = 18;
 
     #[inline]
     pub(super) fn from_name(name: &[u8]) -> Option<Attr> {
@@ -319,6 +329,8 @@ impl Attr {
             b"size" => Attr::Size,
             b"hidden" => Attr::Hidden,
             b"style" => Attr::Style,
+            b"open" => Attr::Open,
+            b"popover" => Attr::Popover,
             _ => return None,
         })
     }
@@ -326,7 +338,7 @@ impl Attr {
 
 /// A set of attributes, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AttrSet(u16);
+pub(super) struct AttrSet(u32);
 
 impl AttrSet {
     pub(super) const NONE: AttrSet = AttrSet(0);
@@ -398,6 +410,6 @@ mod tests {
         assert!(set.has(Attr::Href) && set.has(Attr::Style) && !set.has(Attr::Src));
         set.add(Attr::Src);
         assert!(set.has(Attr::Src) && !AttrSet::NONE.has(Attr::Href));
-        assert_eq!(Attr::Style as usize + 1, Attr::COUNT);
+        assert_eq!(Attr::Popover as usize + 1, Attr::COUNT);
     }
 }

@@ -2,9 +2,13 @@
 //!
 //! Lines end where blocks do, and white space is collapsed but for `pre`. What
 //! a browser does not show is left out: scripts, style sheets, templates, form
-//! lists, the fallbacks of embedded content, and elements that are `hidden`.
+//! fields, the fallbacks of embedded content, and what is `hidden`, a `popover`,
+//! or a `dialog` that is not open. What a reader can bring up on the page itself
+//! is kept: closed `details`, and what is `hidden=until-found`. `rp` is kept: it
+//! is there for those who cannot set ruby.
 
 use super::emitter::Attrs;
+use super::open::Open;
 use super::tag::{Attr, AttrSet, Name, Tag};
 use super::tree::Place;
 
@@ -16,16 +20,15 @@ pub(super) struct Text {
     run: Vec<u8>,
     /// What goes before the next word.
     gap: Gap,
-    /// Open elements in which white space counts.
-    pre: usize,
+    open: Open,
     /// A line end right after `<pre>` is no text.
     skip_line_end: bool,
-    /// The element that is not shown, and how many of its name are open.
-    unseen: Option<(Name, usize)>,
+    /// The whole page is hidden.
+    nothing_shown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
+pub(super) enum Gap {
     None,
     Space,
     /// Between the cells of a table row.
@@ -33,18 +36,31 @@ enum Gap {
     Line,
 }
 
+impl Gap {
+    /// What the borders of such an element are.
+    pub(super) fn around(tag: Tag) -> Gap {
+        match tag {
+            Tag::Td | Tag::Th => Gap::Cell,
+            Tag::Br => Gap::Line,
+            _ if tag.is_block() => Gap::Line,
+            _ => Gap::None,
+        }
+    }
+}
+
 impl Text {
     /// Attributes that hide an element.
-    pub(super) const WANTED: AttrSet = AttrSet::of(&[Attr::Hidden, Attr::Style]);
+    pub(super) const WANTED: AttrSet =
+        AttrSet::of(&[Attr::Hidden, Attr::Style, Attr::Open, Attr::Popover]);
 
     pub(super) fn new() -> Self {
         Text {
             out: String::new(),
             run: Vec::new(),
             gap: Gap::None,
-            pre: 0,
+            open: Open::new(),
             skip_line_end: false,
-            unseen: None,
+            nothing_shown: false,
         }
     }
 
@@ -63,42 +79,37 @@ impl Text {
             Place::Foreign => !self_closing,
             Place::Nowhere => return,
         };
-        if let Some((unseen, depth)) = &mut self.unseen {
-            *depth += usize::from(opens && unseen == name);
-            return;
+        let is_raw = is_raw(tag, place);
+        let hidden = is_unseen(tag, place) || is_hidden(tag, attrs);
+        if matches!(tag, Tag::Html | Tag::Body) {
+            // They end with the page, and lend their attributes to what came before.
+            self.nothing_shown |= place == Place::Html && hidden;
         }
-        if opens && !is_raw(tag, place) && (is_unseen(tag, place) || is_hidden(tag, attrs)) {
-            self.unseen = Some((*name, 1));
-            return;
-        }
-        self.border(tag);
-        if is_preformatted(tag) {
-            self.pre += 1;
-            self.skip_line_end = true;
-        }
+        let opens = opens && (!is_raw || tag.is_preformatted());
+        self.apart(|open| open.start(tag, name, place, opens, hidden));
+        self.skip_line_end = tag.is_preformatted() && !self.open.is_hidden();
     }
 
+    /// Takes in an end tag; `was_raw` if it ends text without markup.
     pub(super) fn end(&mut self, tag: Tag, name: &Name, was_raw: bool) {
         self.end_run();
         self.skip_line_end = false;
-        if let Some((unseen, depth)) = &mut self.unseen {
-            if unseen == name && !was_raw {
-                *depth -= 1;
-                if *depth == 0 {
-                    self.unseen = None;
-                }
+        self.apart(|open| {
+            if was_raw {
+                open.end_raw(tag)
+            } else {
+                open.end(tag, name)
             }
-            return;
-        }
-        self.border(tag);
-        if is_preformatted(tag) {
-            self.pre = self.pre.saturating_sub(1);
-        }
+        });
+    }
+
+    fn apart(&mut self, tag: impl FnOnce(&mut Open) -> Gap) {
+        self.gap = self.gap.max(tag(&mut self.open));
     }
 
     pub(super) fn push(&mut self, text: &[u8], raw: Option<Tag>) {
         let shown = match raw {
-            None | Some(Tag::Xmp | Tag::Plaintext) => self.unseen.is_none(),
+            None | Some(Tag::Xmp | Tag::Plaintext) => !self.open.is_hidden(),
             Some(_) => false,
         };
         if shown {
@@ -108,18 +119,11 @@ impl Text {
 
     pub(super) fn finish(mut self) -> String {
         self.end_run();
+        if self.nothing_shown {
+            return String::new();
+        }
         self.out.truncate(self.out.trim_end().len());
         self.out
-    }
-
-    fn border(&mut self, tag: Tag) {
-        let gap = match tag {
-            Tag::Td | Tag::Th => Gap::Cell,
-            Tag::Br => Gap::Line,
-            _ if tag.is_block() => Gap::Line,
-            _ => return,
-        };
-        self.gap = self.gap.max(gap);
     }
 
     fn end_run(&mut self) {
@@ -128,7 +132,7 @@ impl Text {
         }
         let run = std::mem::take(&mut self.run);
         let text = String::from_utf8_lossy(&run);
-        if self.pre > 0 {
+        if self.open.is_preformatted() {
             self.preformatted(&text);
         } else {
             self.words(&text);
@@ -198,32 +202,45 @@ fn is_raw(tag: Tag, place: Place) -> bool {
         )
 }
 
-fn is_preformatted(tag: Tag) -> bool {
-    matches!(tag, Tag::Pre | Tag::Listing | Tag::Xmp | Tag::Plaintext)
-}
-
 fn is_unseen(tag: Tag, place: Place) -> bool {
     tag.is_unseen() || (place == Place::Foreign && tag == Tag::Script)
 }
 
-/// Whether the author hides the element. Where the end of an element cannot be
-/// told from its end tag, hiding it could hide the rest of the page, as would
-/// hiding the whole body until a script shows it.
+/// Whether the author hides the element: as its style says, or else as its
+/// attributes do (WHATWG HTML section 15.3.1).
 fn is_hidden(tag: Tag, attrs: &Attrs) -> bool {
-    if tag.may_lack_end() || matches!(tag, Tag::Html | Tag::Body) {
-        return false;
+    attrs
+        .get(Attr::Style)
+        .and_then(displays_none)
+        .unwrap_or_else(|| {
+            let is_open = tag == Tag::Dialog && attrs.has(Attr::Open);
+            let hidden = attrs
+                .get(Attr::Hidden)
+                .is_some_and(|value| !value.eq_ignore_ascii_case(b"until-found"));
+            hidden || !is_open && (tag == Tag::Dialog || attrs.has(Attr::Popover))
+        })
+}
+
+/// Whether a style says `display: none`, if it says how to display: the last
+/// declaration counts, before it those that are important.
+fn displays_none(style: &[u8]) -> Option<bool> {
+    let style: Vec<u8> = style
+        .iter()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .map(u8::to_ascii_lowercase)
+        .collect();
+    let mut found: Option<(bool, bool)> = None;
+    for rule in style.split(|&byte| byte == b';') {
+        let Some(value) = rule.strip_prefix(b"display:").filter(|v| !v.is_empty()) else {
+            continue;
+        };
+        let plain = value.strip_suffix(b"!important");
+        let important = plain.is_some();
+        if important || !matches!(found, Some((_, true))) {
+            found = Some((plain.unwrap_or(value) == b"none", important));
+        }
     }
-    let not_displayed = |style: &[u8]| {
-        let style: Vec<u8> = style
-            .iter()
-            .filter(|byte| !byte.is_ascii_whitespace())
-            .map(u8::to_ascii_lowercase)
-            .collect();
-        style
-            .split(|&byte| byte == b';')
-            .any(|rule| matches!(rule, b"display:none" | b"display:none!important"))
-    };
-    attrs.has(Attr::Hidden) || attrs.get(Attr::Style).is_some_and(not_displayed)
+    found.map(|(none, _)| none)
 }
 
 #[cfg(test)]
@@ -281,9 +298,9 @@ mod tests {
     #[test]
     fn what_a_browser_does_not_show_is_left_out() {
         reads(
-            "<head><title>t</title><style>s</style><script>j</script><noscript>n</noscript></head>a\
+            "<head><title>t</title><style>s</style><script>j</script><noscript><style>s</style></noscript></head>a\
              <!-- c --><template>t<p>t</template><textarea>x</textarea><iframe>f</iframe>\
-             <noscript><p>n</p></noscript><select><option>o</select><video>v</video><object>o</object>b",
+             <select><option>o</select><video>v</video><object>o</object>b",
             "ab",
         );
         reads(
@@ -295,6 +312,31 @@ mod tests {
     }
 
     #[test]
+    fn what_a_reader_can_bring_up_or_sees_is_kept() {
+        reads("<details><summary>a</summary>b</details>c", "a\nb\nc");
+        reads("<div hidden=Until-Found>a</div>b", "a\nb");
+        reads("a<b aria-hidden=true>b</b>", "ab");
+        reads("a<noscript><p>b <b>c</b></p></noscript>d", "a\nb c\nd");
+        reads(
+            "<noscript><script>s</script><style>s</style>a</noscript>",
+            "a",
+        );
+        // Text ends the head, also in there (13.2.6.4.5).
+        reads("<head><noscript>a</noscript></head>b", "ab");
+        reads("<ruby>a<rp>(<rt>b<rp>)</ruby>", "a(b)");
+    }
+
+    #[test]
+    fn what_is_in_the_fields_of_a_form_is_no_text_and_their_labels_are() {
+        reads(
+            "<label>a <input value=s placeholder=s></label><textarea>s</textarea>\
+             <select><optgroup label=s><option selected>s</select>\
+             <datalist><option>s</datalist><button>b</button><output>c</output>",
+            "a bc",
+        );
+    }
+
+    #[test]
     fn what_the_author_hides_is_left_out() {
         reads("a<div hidden>b<div>c</div>d</div>e", "ae");
         reads(
@@ -302,9 +344,19 @@ mod tests {
             "acd",
         );
         reads("a<input hidden>b<br hidden>c", "ab\nc");
-        // No end tag tells where these end.
-        reads("<p hidden>a<p>b", "a\nb");
-        reads("<body style='display:none'>a", "a");
+        reads("<body style='display:none'>a</body>b", "");
+        reads("a<body hidden>b", "");
+        reads("<html hidden><p>a", "");
+        reads("<template><body hidden></template>a", "a");
+        reads("a<dialog>b<p>c</dialog>d<dialog open>e</dialog>", "ad\ne");
+        reads("a<div popover>b</div>c<div POPOVER=manual>d</div>e", "ace");
+        reads("<dialog open hidden>a</dialog>b", "b");
+        reads("<div hidden style='display:block'>a</div>b", "a\nb");
+        reads("<i style='display:none;display:inline'>a</i>b", "ab");
+        reads(
+            "<i style='display:none!important;display:inline'>a</i>b",
+            "b",
+        );
         // A text element inside does not end it early.
         reads("<div hidden><script></div></script>a</div>b", "b");
     }

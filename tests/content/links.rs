@@ -203,6 +203,21 @@ fn nofollow_is_heeded_unless_the_configuration_says_otherwise() {
 }
 
 #[test]
+fn a_refresh_is_followed_whether_the_page_or_its_header_names_it() {
+    let script = site(&[
+        ("/a", "<meta http-equiv=refresh content='0;b'>"),
+        ("/b", ""),
+    ])
+    .on(
+        "/",
+        [Resp::html("<base href=/no/>").header("Refresh", "1; URL=\"a\"")],
+    );
+    let server = Server::scripted(script);
+    let outcome = Crawl::from([server.url("/")]).run(&server, 0);
+    assert_eq!(outcome.paths_on("127.0.0.1"), ["/", "/a", "/b"]);
+}
+
+#[test]
 fn scope_is_a_matter_of_hosts_and_segments_not_of_letters() {
     let server = Server::start(|req| match req.path.as_str() {
         "/robots.txt" => Resp::new(404),
