@@ -80,8 +80,10 @@ const MAX_RESERVED: u64 = 1024 * 1024;
 ///   [`allow_private`](HttpFetchBuilder::allow_private) is on or its host is
 ///   [named](HttpFetchBuilder::allow_host), also where a public name resolves
 ///   to it.
-/// - An answer that is not HTTP, or whose head is over 64 KiB or 128 fields, is
-///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same.
+/// - An answer that is not HTTP, or whose head is over 64 KiB, is
+///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same. Of
+///   a head that browsers read, lines that are no fields are left out, and all
+///   but some 120 fields; control characters in values become spaces.
 #[derive(Debug)]
 pub struct HttpFetch {
     agent: ureq::Agent,

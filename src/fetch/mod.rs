@@ -18,6 +18,7 @@ mod cookies;
 mod credentials;
 mod fault;
 mod guard;
+mod head;
 mod http;
 mod link;
 mod media;
