@@ -28,6 +28,17 @@ const STEERING: [&[u8]; 14] = [
     b"x-robots-tag",
 ];
 
+/// Fields without which the body would be misread: a control character in one
+/// of them becomes a space, and in any other the field is left out, since its
+/// value would be another one, a cookie's or an address's say.
+const FRAMING: [&[u8]; 5] = [
+    b"connection",
+    b"content-encoding",
+    b"content-length",
+    b"content-type",
+    b"transfer-encoding",
+];
+
 /// What stands at the start of an input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Start {
@@ -64,7 +75,7 @@ pub(super) fn is_interim(head: &[u8]) -> bool {
 
 /// The head in order, if it is not: a folded line on one line (RFC 9112 section
 /// 5.2), no space before a colon, no control character in a value (RFC 9110
-/// section 5.5), no line that is no field, no more fields than can be taken.
+/// section 5.5), no line that is no field, and no more than can be taken.
 pub(super) fn mend(head: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
     let (status, fields) = lines.split_first()?;
@@ -80,7 +91,7 @@ pub(super) fn mend(head: &[u8]) -> Option<Vec<u8>> {
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             if let Some((last, _)) = mended.last_mut().filter(|_| open) {
                 last.push(b' ');
-                last.extend(plain(text.trim_ascii_start()));
+                last.extend_from_slice(text.trim_ascii_start());
             }
             continue;
         }
@@ -88,14 +99,24 @@ pub(super) fn mend(head: &[u8]) -> Option<Vec<u8>> {
         let name = text[..colon.unwrap_or(0)].trim_ascii_end();
         open = is_name(name);
         if let (true, Some(colon)) = (open, colon) {
-            let value = plain(&text[colon..]);
-            mended.push((name.iter().copied().chain(value).collect(), 0..name.len()));
+            mended.push(([name, &text[colon..]].concat(), 0..name.len()));
         }
     }
-    let steers = |(line, name): &(Vec<u8>, Range<usize>)| {
-        let name = line[name.clone()].to_ascii_lowercase();
-        STEERING.contains(&&name[..])
+    let is_one = |names: &[&[u8]], line: &[u8], name: &Range<usize>| {
+        let name = &line[name.clone()];
+        names.iter().any(|one| name.eq_ignore_ascii_case(one))
     };
+    mended.retain_mut(|(line, name)| {
+        let is_plain = !line.iter().any(|&byte| is_control(byte));
+        if !is_plain && is_one(&FRAMING, line, name) {
+            line.iter_mut()
+                .filter(|byte| is_control(**byte))
+                .for_each(|byte| *byte = b' ');
+            return true;
+        }
+        is_plain
+    });
+    let steers = |(line, name): &(Vec<u8>, Range<usize>)| is_one(&STEERING, line, name);
     let mut others = mended.iter().filter(|field| !steers(field)).count();
     let mut surplus = mended.len().saturating_sub(MAX_FIELDS);
     // The last ones go, but for those that steer.
@@ -139,13 +160,6 @@ fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != b'\t'
 }
 
-/// The bytes with a space for each control character.
-fn plain(bytes: &[u8]) -> impl Iterator<Item = u8> {
-    bytes
-        .iter()
-        .map(|&byte| if is_control(byte) { b' ' } else { byte })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +194,10 @@ mod tests {
             ("a  : 1\r\n", "a: 1\n"),
             (": nameless\r\n x\r\na:1\r\n", "a:1\n"),
             ("two words: 1\r\na: 1\r\n", "a: 1\n"),
-            ("a: x\0y\u{7f}\rz\r\n", "a: x y  z\n"),
+            ("a: 1\r\r\nb: 2\r\n", "a: 1\nb: 2\n"),
+            ("a: x\u{7f}\r\nb: 1\rz\r\nc: \0\r\nd: 1\r\n", "d: 1\n"),
+            ("a: 1\r\n x\0\r\nb: 1\r\n", "b: 1\n"),
+            ("Content-Length: 5\0\r\n", "Content-Length: 5 \n"),
         ] {
             assert_eq!(mended(fields), expected, "{fields:?}");
         }

@@ -82,8 +82,8 @@ const MAX_RESERVED: u64 = 1024 * 1024;
 ///   to it.
 /// - An answer that is not HTTP, or whose head is over 64 KiB, is
 ///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same. Of
-///   a head that browsers read, lines that are no fields are left out, and all
-///   but some 120 fields; control characters in values become spaces.
+///   a head that browsers read, lines that are no fields or have control
+///   characters are left out, and all but some 120 fields.
 #[derive(Debug)]
 pub struct HttpFetch {
     agent: ureq::Agent,

@@ -152,7 +152,8 @@ fn a_redirect_leads_to_its_page_or_says_why_not() {
     ] {
         outcome.failed(path, "rejected", 1, words);
     }
-    outcome.failed("/nul", "invalid", 1, "not HTTP");
+    // A field with a control character is none.
+    outcome.failed("/nul", "rejected", 1, "redirect without a location");
     // Not among the statuses that lead elsewhere by themselves.
     for path in ["/300", "/305"] {
         outcome.titled(path, None);
@@ -351,4 +352,20 @@ fn a_wall_is_passed_on_every_pass_over_the_site() {
             assert!(way.len() <= 2, "it does not grow: {way:?}");
         }
     }
+}
+
+#[cfg(feature = "cookies")]
+#[test]
+fn the_log_says_which_cookie_was_refused_and_why_but_not_its_value() {
+    use crate::common::canter;
+    let server = Server::start(|req| match req.path_only() {
+        "/" => Resp::html("<title>home</title>").header("Set-Cookie", "id=s3cret; Domain=b.test"),
+        _ => Resp::new(404),
+    });
+    let url = server.url("/");
+    let run = canter(["crawl", &url, "-vv"]).run();
+    let run = run.expect_code(0);
+    let why = format!("{url}: cookie refused: its Domain is not the host's");
+    assert!(run.stderr.contains(&why), "{}", run.stderr);
+    assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
 }
