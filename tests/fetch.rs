@@ -5,6 +5,9 @@
 mod bodies;
 #[path = "fetch/connections.rs"]
 mod connections;
+#[cfg(feature = "cookies")]
+#[path = "fetch/cookies.rs"]
+mod cookies;
 #[path = "fetch/deadlines.rs"]
 mod deadlines;
 #[path = "fetch/heads.rs"]

@@ -147,6 +147,47 @@ fn a_url_that_failed_returns_in_the_next_run_with_fresh_retries() {
 }
 
 #[test]
+fn a_server_that_answers_a_condition_with_412_loses_no_page_in_a_later_pass() {
+    let dir = TempDir::new();
+    let site = MockSite::new().otherwise(move |request| {
+        let known = request.headers().iter();
+        let mut known = known.filter(|(name, _)| name.eq_ignore_ascii_case("if-none-match"));
+        match (request.url().path(), known.next()) {
+            ("/0", Some(_)) => Some(Answer::new().status(412)),
+            ("/0", None) => Some(
+                Answer::new()
+                    .html("<title>page</title>")
+                    .header("etag", "1"),
+            ),
+            _ => None,
+        }
+    });
+    let run = |retries: u32| {
+        let retry = canter::RetryPolicy {
+            delay: Duration::from_millis(1),
+            ..canter::RetryPolicy::new(retries)
+        };
+        let policy = Policy::builder().retry(retry);
+        let crawler = crawl(&dir, site.clone(), policy);
+        crawler.build().expect("a crawl").run().expect("a run")
+    };
+    assert_eq!(run(1).succeeded, 1);
+    for pass in 2..5 {
+        let stats = run(1);
+        let counts = (stats.pass, stats.succeeded, stats.failed, stats.retried);
+        assert_eq!(counts, (pass, 1, 0, 1), "{stats}");
+    }
+    // No retry is wanted: it fails as what it is.
+    assert_eq!(run(0).failed, 1);
+    let log = common::jsonl::read(dir.join("log.jsonl"));
+    let last = log.last().expect("a line");
+    assert_eq!(
+        (&last["end"], &last["status"]),
+        (&"failed".into(), &412.into())
+    );
+}
+
+#[test]
 fn a_new_pass_asks_with_validators_and_says_what_changed_and_what_is_gone() {
     let dir = TempDir::new();
     let page = |tag: &'static str, body: &'static str| {

@@ -181,7 +181,8 @@ pub(super) struct Redirect {
     pub(super) target: Url,
     /// What was fetched.
     pub(super) purpose: Purpose,
-    /// Whether the answer set a cookie that will be sent.
+    /// Whether the answer set a cookie that will be sent, to the target or on
+    /// the way that it begins.
     pub(super) sets_cookie: bool,
 }
 
@@ -193,8 +194,7 @@ impl Redirect {
         purpose: Purpose,
         response: Option<&Response>,
     ) -> Self {
-        let sets_cookie = cfg!(feature = "cookies")
-            && response.is_some_and(|response| response.header_bytes("set-cookie").is_some());
+        let sets_cookie = response.is_some_and(Response::cookies_changed);
         Redirect {
             status,
             target,

@@ -7,6 +7,7 @@ mod backlog;
 mod books;
 mod builder;
 pub mod chronicle;
+mod conditions;
 mod engine;
 mod engine_stats;
 mod event;

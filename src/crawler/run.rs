@@ -14,6 +14,7 @@ use super::admit::Admit;
 use super::books::Books;
 use super::builder::{Plan, Sitemaps};
 use super::chronicle::{Chronicle, Recorder, RunNote};
+use super::conditions::Conditions;
 use super::engine::Engine;
 use super::event::Events;
 use super::known::Known;
@@ -68,6 +69,7 @@ pub(super) struct Run {
     pub(super) recorder: Option<Arc<Recorder>>,
     /// What earlier runs remember of pages, if this one has a state.
     pub(super) pages: Option<Arc<Pages>>,
+    pub(super) conditions: Conditions,
 }
 
 /// Answers handlers what would become of a link.
@@ -173,6 +175,7 @@ pub(super) fn run(
         events: Arc::clone(events),
         recorder: recorder.clone(),
         pages,
+        conditions: Conditions::default(),
     });
     control.set_pool(Some(Arc::clone(&pool)));
     // A stop that came just before the pool was in place.

@@ -10,16 +10,16 @@ use url::Url;
 use super::Run;
 use super::admit::Redirect;
 use super::chronicle::Attempt;
+use super::conditions::{ONCE_MORE, remember};
 use super::engine::Engine;
 use super::event::Event;
 use super::finish::{Ending, Standing};
 use super::job::{Done, Finished, Job, Report, RobotsAnswer, Then};
 use crate::error::{Error, ErrorKind};
 use crate::extract::Context;
-use crate::fetch::Response;
 use crate::frontier::{Candidate, ChunkId, Kind};
 use crate::handler::{self, Ended};
-use crate::ledger::{BesideLine, End, PageMemory};
+use crate::ledger::{BesideLine, End};
 use crate::outcome::Outcome;
 use crate::request::{Purpose, Request};
 use crate::uri;
@@ -238,6 +238,9 @@ impl Run {
             Finished::Redirected(target) if target.leads_back => {
                 Some(target.loop_error(status).to_string())
             }
+            Finished::Retry { .. } if self.conditions.has(job.entry.fingerprint) => {
+                Some(ONCE_MORE.to_owned())
+            }
             Finished::Retry { .. } | Finished::Backoff { .. } => {
                 Some("the handler asked for another attempt".to_owned())
             }
@@ -310,7 +313,10 @@ impl Run {
                 .or_else(|| pages.not_due(fingerprint))
         });
         let request = match &known {
-            Some(known) => with_validators(request, &known.memory),
+            Some(known) => {
+                let fingerprint = job.entry.fingerprint;
+                self.conditions.put_to(request, fingerprint, &known.memory)
+            }
             None => request,
         };
         let cx = Context::new(request, Arc::clone(&self.services))
@@ -366,6 +372,22 @@ impl Run {
                 Outcome::Done => Then::Go,
                 Outcome::Stop => Then::Stop,
                 Outcome::Abort(scope) => Then::Abort(scope),
+                Outcome::Fail(error)
+                    if known.is_some()
+                        && report.request.attempt() <= self.policy.retry.max_retries
+                        && self
+                            .conditions
+                            .fell(&report.request, job.entry.fingerprint, &error) =>
+                {
+                    return (
+                        report.request,
+                        Answer {
+                            status,
+                            bytes,
+                            finished: Finished::Retry { after: None },
+                        },
+                    );
+                }
                 Outcome::Fail(error)
                     if known.is_some() && matches!(error.status(), Some(404 | 410)) =>
                 {
@@ -460,28 +482,5 @@ pub(super) fn unfinished(outcome: Outcome) -> Finished {
         Outcome::Fail(error) => Finished::Failed(error),
         Outcome::Fatal(error) => Finished::Fatal(error),
         Outcome::Done | Outcome::Abort(_) | Outcome::Stop => Finished::Done(Box::default()),
-    }
-}
-
-/// Asks for a page only if it has changed (RFC 9110 section 13.1).
-fn with_validators(mut request: Request, known: &PageMemory) -> Request {
-    if let Some(etag) = &known.etag {
-        request = request.with_header("If-None-Match", etag);
-    }
-    if let Some(date) = &known.last_modified {
-        request = request.with_header("If-Modified-Since", date);
-    }
-    request
-}
-
-/// What is kept of a page for a later pass.
-fn remember(response: &Response) -> PageMemory {
-    let text = |name| response.header(name).map(std::borrow::Cow::into_owned);
-    PageMemory {
-        etag: text("etag"),
-        last_modified: text("last-modified"),
-        hash: Some(uri::hash(response.body())),
-        bytes: response.body().len() as u64,
-        elapsed: response.elapsed(),
     }
 }

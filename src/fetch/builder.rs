@@ -34,13 +34,8 @@ const MAX_BODY: u64 = 10 * 1024 * 1024;
 /// The default of [`HttpFetchBuilder::connections`]: some connections for each
 /// worker of a small crawl, and well below the usual limit of 1,024 files.
 const CONNECTIONS: usize = 64;
-/// Room for a line that ureq writes by itself, in bytes: with cookies what
-/// common servers take of them, else the host.
-const UREQ_LINE: usize = if cfg!(feature = "cookies") {
-    16 * 1024
-} else {
-    1024
-};
+/// Room for a line that ureq writes by itself, in bytes: the host.
+const UREQ_LINE: usize = 1024;
 /// The default of [`HttpFetchBuilder::user_agent`].
 const USER_AGENT: &str = concat!("canter/", env!("CARGO_PKG_VERSION"));
 /// The default of [`HttpFetchBuilder::accept`]: pages first, all else too.

@@ -5,23 +5,30 @@
 //! as a body is whole, or marked as truncated.
 //!
 //! ureq writes requests and reads answers. Around it this module brings its
-//! own resolver, connections and pool, and decodes bodies itself: ureq's own
-//! decoding believes the header, and its `gzip`, `brotli` and `charset`
-//! features are therefore not turned on here. Where another crate of the same
-//! program turns them on, ureq decodes such bodies before we see them.
+//! own resolver, connections, pool and cookies, and decodes bodies itself: ureq's
+//! own decoding believes the header and its cookies reach other origins, so its
+//! `gzip`, `brotli`, `charset` and `cookies` features are not turned on here.
+//! Where another crate of the same program turns them on, ureq decodes such
+//! bodies before we see them, and sends cookies of its own jar as well.
 
 use std::io::Read as _;
+#[cfg(feature = "cookies")]
+use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use ureq::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
 };
+#[cfg(feature = "cookies")]
+use ureq::http::header::{COOKIE, SET_COOKIE};
 use ureq::http::{self, Uri};
 use url::{Position, Url};
 
 use super::builder::HttpFetchBuilder;
 use super::coding::{self, coded_limit, codings, decode, too_large};
 use super::connector::{Dialer, GRACE};
+#[cfg(feature = "cookies")]
+use super::cookies::Jar;
 use super::fault::error_of;
 use super::media::TypeSet;
 use super::wire::OUTPUT_SIZE;
@@ -77,13 +84,17 @@ const MAX_RESERVED: u64 = 1024 * 1024;
 ///   request is under way, before any answer, that is a
 ///   [`Connect`](ErrorKind::Connect) error, which a crawl does not count as an
 ///   attempt: it asks again when it is that URL's turn.
-/// - An answer that is not HTTP, or whose head is over 64 KiB or 128 fields, is
-///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same.
+/// - An answer that is not HTTP, or whose head is over 64 KiB, is
+///   [`Invalid`](ErrorKind::Invalid) too: asking again would bring the same. Of
+///   a head that browsers read, lines that are no fields or have control
+///   characters are left out, and all but some 120 fields.
 #[derive(Debug)]
 pub struct HttpFetch {
     agent: ureq::Agent,
     dialer: Dialer,
     settings: Settings,
+    #[cfg(feature = "cookies")]
+    jar: Jar,
 }
 
 /// What the fetcher itself has to know of its settings.
@@ -107,6 +118,8 @@ impl HttpFetch {
             agent,
             dialer,
             settings,
+            #[cfg(feature = "cookies")]
+            jar: Jar::default(),
         }
     }
 
@@ -125,9 +138,21 @@ impl HttpFetch {
             let checked = self.dialer.resolver().check_literal(host);
             checked.map_err(|fault| error_of(fault.into()))?;
         }
-        let head = Head::of(request)?;
+        #[cfg_attr(not(feature = "cookies"), expect(unused_mut))]
+        let mut head = Head::of(request)?;
+        #[cfg(feature = "cookies")]
+        head.take_along(&self.jar, request.url());
         let answer = self.send(request, &head, deadline).map_err(error_of)?;
+        // Whatever becomes of the body, the cookies have come.
+        #[cfg(feature = "cookies")]
+        let cookies_changed = {
+            let lines = answer.headers().get_all(SET_COOKIE).iter();
+            let lines = lines.map(HeaderValue::as_bytes);
+            self.jar.store(request.url(), lines, SystemTime::now())
+        };
         let response = self.response(request, answer)?;
+        #[cfg(feature = "cookies")]
+        let response = response.with_cookies_changed(cookies_changed);
         Ok(response.with_elapsed(started.elapsed()))
     }
 
@@ -363,6 +388,19 @@ impl Head {
             headers,
             longest,
         })
+    }
+
+    /// Adds what the jar has for the URL, in one field (RFC 6265 section 5.4).
+    #[cfg(feature = "cookies")]
+    fn take_along(&mut self, jar: &Jar, url: &Url) {
+        let own = self.headers.get_all(COOKIE).iter();
+        let own: Vec<&[u8]> = own.map(HeaderValue::as_bytes).collect();
+        if let Some(cookies) = jar.header(url, &own, SystemTime::now()) {
+            self.longest = self.longest.max(cookies.len());
+            let value = HeaderValue::from_maybe_shared(cookies);
+            self.headers
+                .insert(COOKIE, value.expect("the jar keeps no control characters"));
+        }
     }
 }
 

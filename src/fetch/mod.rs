@@ -7,14 +7,18 @@
 //! [`HttpFetch`] is the fetcher over the network, [`MockSite`] the one for
 //! tests; [`StatusPolicy`] says which answers are failures. Below `HttpFetch`
 //! lie, each in its file, the resolver with its guard of addresses, the
-//! connector, the pool of idle connections and the content codings.
+//! connector, the pool of idle connections, the content codings and, with the
+//! feature `cookies`, the cookie jar.
 
 mod builder;
 mod coding;
 mod connector;
+#[cfg(feature = "cookies")]
+mod cookies;
 mod credentials;
 mod fault;
 mod guard;
+mod head;
 mod http;
 mod link;
 mod media;
@@ -88,6 +92,10 @@ impl<T: Fetch + ?Sized> Fetch for Arc<T> {
 
 /// An answer: status, headers as they came, and the decoded body.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of its own about the answer"
+)]
 pub struct Response {
     url: Url,
     status: u16,
@@ -96,6 +104,7 @@ pub struct Response {
     truncated: bool,
     body_skipped: bool,
     undecoded: bool,
+    cookies_changed: bool,
     seen: Option<Sniffed>,
     elapsed: Duration,
 }
@@ -112,6 +121,7 @@ impl Response {
             truncated: false,
             body_skipped: false,
             undecoded: false,
+            cookies_changed: false,
             seen: None,
             elapsed: Duration::ZERO,
         }
@@ -156,6 +166,15 @@ impl Response {
     #[must_use]
     pub fn with_undecoded(mut self, undecoded: bool) -> Self {
         self.undecoded = undecoded;
+        self
+    }
+
+    /// Says that the fetcher keeps a cookie that came with the answer, or has
+    /// dropped one for it. A redirect back to a page that led to it is followed
+    /// only then: the page may answer otherwise now.
+    #[must_use]
+    pub fn with_cookies_changed(mut self, changed: bool) -> Self {
+        self.cookies_changed = changed;
         self
     }
 
@@ -258,6 +277,12 @@ impl Response {
     #[must_use]
     pub fn undecoded(&self) -> bool {
         self.undecoded
+    }
+
+    /// Whether the answer has changed the cookies that later requests carry.
+    #[must_use]
+    pub fn cookies_changed(&self) -> bool {
+        self.cookies_changed
     }
 
     /// What the body's first bytes look like

@@ -12,6 +12,7 @@ use ureq::unversioned::transport::time::Duration as Span;
 use ureq::unversioned::transport::{Buffers, NextTimeout, Transport};
 
 use super::fault::Fault;
+use super::head;
 use super::pool::Route;
 use super::socket::Socket;
 
@@ -29,6 +30,8 @@ pub(super) struct Wire {
     buffers: GrowingBuffers,
     route: Route,
     forward: Option<Box<Forward>>,
+    /// Whether what comes next is a head.
+    before_head: bool,
 }
 
 enum Channel {
@@ -64,6 +67,7 @@ impl Wire {
             buffers: GrowingBuffers::new(INPUT_SIZE, OUTPUT_SIZE),
             route,
             forward,
+            before_head: true,
         })
     }
 
@@ -104,16 +108,41 @@ impl Wire {
         amount: usize,
         timing: &Timing,
     ) -> Result<(), ureq::Error> {
+        self.before_head = true;
         send(&mut self.io, &self.buffers.output[..amount], timing)
     }
 
     /// Sends bytes from elsewhere.
     pub(super) fn send(&mut self, bytes: &[u8], timing: &Timing) -> Result<(), ureq::Error> {
+        self.before_head = true;
         send(&mut self.io, bytes, timing)
     }
 
-    /// Waits for input; `Ok(0)` is the end of it.
+    /// Waits for input; `Ok(0)` is the end of it. A head comes as a whole, and
+    /// mended.
     pub(super) fn receive(&mut self, timing: &Timing) -> Result<usize, ureq::Error> {
+        let mut amount = self.receive_some(timing)?;
+        let mut fresh = amount;
+        while self.before_head && fresh > 0 {
+            let input = self.buffers.input();
+            // Nothing but the end of a line ends a head.
+            if fresh == amount || input[input.len() - fresh..].contains(&b'\n') {
+                match self.buffers.mend_heads() {
+                    Heads::Last => self.before_head = false,
+                    Heads::Interim => break,
+                    Heads::Partial => {}
+                }
+            }
+            if self.before_head {
+                // What is there comes first; the next wait ends the same.
+                fresh = self.receive_some(timing).unwrap_or(0);
+                amount += fresh;
+            }
+        }
+        Ok(amount)
+    }
+
+    fn receive_some(&mut self, timing: &Timing) -> Result<usize, ureq::Error> {
         let room = self.buffers.room()?;
         let amount = match &mut self.io {
             Channel::Plain(socket) => socket
@@ -186,6 +215,16 @@ impl Timing {
     }
 }
 
+/// What heads an input begins with.
+enum Heads {
+    /// The last of them is not all there yet.
+    Partial,
+    /// Whole ones, and all of interim answers (RFC 9110 section 15.2).
+    Interim,
+    /// What comes after them is no head.
+    Last,
+}
+
 /// ureq's buffers over plain vectors.
 #[derive(Debug)]
 pub(super) struct GrowingBuffers {
@@ -230,6 +269,43 @@ impl GrowingBuffers {
             self.input.resize((self.filled * 2).min(MAX_HEAD), 0);
         }
         Ok(&mut self.input[self.filled..])
+    }
+
+    /// Mends the heads that the input begins with.
+    fn mend_heads(&mut self) -> Heads {
+        let mut at = self.consumed;
+        loop {
+            let rest = &self.input[at..self.filled];
+            at += rest
+                .iter()
+                .take_while(|byte| b"\r\n".contains(byte))
+                .count();
+            let rest = &self.input[at..self.filled];
+            if rest.is_empty() && at > self.consumed {
+                return Heads::Interim;
+            }
+            let length = match head::start(rest) {
+                head::Start::Partial => return Heads::Partial,
+                head::Start::Foreign => return Heads::Last,
+                head::Start::Head(length) => length,
+            };
+            let is_interim = head::is_interim(rest);
+            let mended = head::mend(&rest[..length]);
+            let end = match mended {
+                Some(mended) => {
+                    let end = at + mended.len();
+                    self.input[at..end].copy_from_slice(&mended);
+                    self.input.copy_within(at + length..self.filled, end);
+                    self.filled -= length - mended.len();
+                    end
+                }
+                None => at + length,
+            };
+            if !is_interim {
+                return Heads::Last;
+            }
+            at = end;
+        }
     }
 
     /// Gives back what a long head has taken.

@@ -59,7 +59,12 @@ fn odd_heads_are_read_or_are_one_clean_error() {
         (
             "/400-fields",
             head(format!("HTTP/1.1 200 OK\r\n{too_many}").as_bytes()),
-            None,
+            Some("read"),
+        ),
+        (
+            "/broken-lines",
+            head(b"HTTP/1.1 200 OK\r\n x\r\nno colon\r\na : b\r\n c\r\n: d\r\ne: \x01\r\n"),
+            Some("read"),
         ),
         ("/200-kilobytes", head(long.as_bytes()), None),
         ("/http-2", head(b"HTTP/2 200\r\n"), None),

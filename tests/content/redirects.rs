@@ -152,7 +152,8 @@ fn a_redirect_leads_to_its_page_or_says_why_not() {
     ] {
         outcome.failed(path, "rejected", 1, words);
     }
-    outcome.failed("/nul", "invalid", 1, "not HTTP");
+    // A field with a control character is none.
+    outcome.failed("/nul", "rejected", 1, "redirect without a location");
     // Not among the statuses that lead elsewhere by themselves.
     for path in ["/300", "/305"] {
         outcome.titled(path, None);
@@ -251,8 +252,20 @@ fn walled(req: &Req) -> Resp {
         "/robots.txt" => Resp::new(404),
         "/" => Resp::html(page(
             "home",
-            &["/self", "/there", "/check", "/stubborn", "/bare", "/shut"],
+            &[
+                "/self",
+                "/there",
+                "/check",
+                "/odd",
+                "/stubborn",
+                "/bare",
+                "/shut",
+                "/refused",
+            ],
         )),
+        "/odd" if has("odd[a]={\"a\": 1, \\}") => Resp::html("<title>odd</title>"),
+        "/odd" => set("/odd", "odd[a]={\"a\": 1, \\}"),
+        "/refused" => set("/refused", "__Host-r=1; Secure; Domain=example.com"),
         "/self" if has("self=1") => Resp::html("<title>self</title>"),
         "/self" => set("/self", "self=1"),
         "/there" if has("there=1") => Resp::html("<title>there</title>"),
@@ -274,7 +287,7 @@ fn walled(req: &Req) -> Resp {
 fn a_wall_that_sets_a_cookie_and_sends_back_ends_in_the_page() {
     let server = Server::start(walled);
     let outcome = Crawl::from([server.url("/")]).run(&server, 0);
-    for name in ["self", "there", "check"] {
+    for name in ["self", "there", "check", "odd"] {
         let path = format!("/{name}");
         assert_eq!(outcome.record(&path)["title"], name);
         assert_eq!(outcome.asked.count(&path), 2, "{path}");
@@ -290,12 +303,11 @@ fn a_wall_that_sets_a_cookie_and_sends_back_ends_in_the_page() {
         2,
         "it is tried again once"
     );
-    assert_eq!(
-        outcome.asked.count("/bare"),
-        1,
-        "nothing has changed for it"
-    );
-    outcome.failed("/bare", "rejected", 1, "redirect loop");
+    for path in ["/bare", "/refused"] {
+        let asked = outcome.asked.count(path);
+        assert_eq!(asked, 1, "nothing has changed for it: {path}");
+        outcome.failed(path, "rejected", 1, "redirect loop");
+    }
     let stubborn = outcome.ends("/stubborn");
     assert_eq!(stubborn[0]["end"], "redirected");
     assert_eq!(stubborn[1]["end"], "failed");
@@ -340,4 +352,20 @@ fn a_wall_is_passed_on_every_pass_over_the_site() {
             assert!(way.len() <= 2, "it does not grow: {way:?}");
         }
     }
+}
+
+#[cfg(feature = "cookies")]
+#[test]
+fn the_log_says_which_cookie_was_refused_and_why_but_not_its_value() {
+    use crate::common::canter;
+    let server = Server::start(|req| match req.path_only() {
+        "/" => Resp::html("<title>home</title>").header("Set-Cookie", "id=s3cret; Domain=b.test"),
+        _ => Resp::new(404),
+    });
+    let url = server.url("/");
+    let run = canter(["crawl", &url, "-vv"]).run();
+    let run = run.expect_code(0);
+    let why = format!("{url}: cookie refused: its Domain is not the host's");
+    assert!(run.stderr.contains(&why), "{}", run.stderr);
+    assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
 }

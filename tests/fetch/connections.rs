@@ -231,22 +231,3 @@ fn idle_connections_stay_within_their_bound_over_many_hosts() {
     get(&client, &format!("http://h99.test:{}/", server.port())).expect("a page");
     assert_eq!(server.connections(), before);
 }
-
-#[cfg(feature = "cookies")]
-#[test]
-fn cookies_are_kept_for_their_origin() {
-    let server = Server::answering(|_| answer("set-cookie: id=7; Path=/\r\n", ""));
-    let client = builder()
-        .lookup(|_| Ok(vec![LOOPBACK]))
-        .build()
-        .expect("a client");
-    for host in ["a.test", "a.test", "b.test"] {
-        get(&client, &format!("http://{host}:{}/", server.port())).expect("a page");
-    }
-    let sent: Vec<bool> = server
-        .heads()
-        .iter()
-        .map(|head| head.contains("cookie: id=7"))
-        .collect();
-    assert_eq!(sent, [false, true, false]);
-}

@@ -113,7 +113,8 @@ impl Drop for Server {
 }
 
 impl Peer {
-    /// The head of the next request; `None` when the client is gone.
+    /// The head of the next request, each byte as the character of that number;
+    /// `None` when the client is gone.
     pub(crate) fn next_head(&mut self) -> Option<String> {
         let mut head = Vec::new();
         let mut byte = [0];
@@ -123,7 +124,7 @@ impl Peer {
             }
             head.push(byte[0]);
         }
-        let head = String::from_utf8(head).expect("a head in ASCII");
+        let head: String = head.into_iter().map(char::from).collect();
         self.heads.lock().expect("heads").push(head.clone());
         Some(head)
     }
