@@ -236,8 +236,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "list the URLs of a sitemap, an index or a feed",
         more: "The sitemaps that an index lists are read too, one after the other; those that an\n\
                index in a file lists are only listed. \"-\" is standard input. robots.txt is not\n\
-               asked for: what is read was named. Ends with 5 if nothing could be read, or if no\n\
-               entry is an absolute URL.",
+               asked for: what is read was named. Ends with 5 if nothing could be read\n\
+               or listed.",
         groups: &[ASK, ASK_MANY, JSON, HELP],
     },
 ];

@@ -36,8 +36,8 @@ pub(super) fn sitemap(given: &Given, json: bool) -> Exit {
         out: io::BufWriter::new(io::stdout().lock()),
         json,
         read: 0,
-        entries: 0,
-        usable: 0,
+        listed: 0,
+        lost: 0,
         closed: false,
         failed: None,
     };
@@ -110,6 +110,7 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
             }
             Err(error) => {
                 complain(&format!("{shown}: {}", without_url(&error)));
+                listing.lost += 1;
                 continue;
             }
         };
@@ -165,9 +166,10 @@ struct Listing<W: Write> {
     json: bool,
     /// Files that are sitemaps.
     read: usize,
-    /// What they list, and how much of that are URLs.
-    entries: usize,
-    usable: usize,
+    /// URLs that were listed.
+    listed: usize,
+    /// Entries that are no URLs, and files that could not be read.
+    lost: usize,
     /// Whether the reader has gone.
     closed: bool,
     failed: Option<io::Error>,
@@ -203,8 +205,7 @@ impl<W: Write> Listing<W> {
             name.to_owned()
         };
         let left_out = odd + summary.left_out;
-        self.entries += summary.entries + summary.left_out;
-        self.usable += summary.entries - odd;
+        self.lost += left_out + usize::from(!is_one);
         if left_out > 0 {
             said = format!("{said}, {left_out} left out: no absolute URL");
         }
@@ -234,6 +235,7 @@ impl<W: Write> Listing<W> {
         } else {
             writeln!(self.out, "{}", sanitize(url.as_str()))
         };
+        self.listed += 1;
         self.note(written);
     }
 
@@ -256,8 +258,8 @@ impl<W: Write> Listing<W> {
         if exit != Exit::Complete || self.closed {
             return exit;
         }
-        if self.read > 0 && self.entries > 0 && self.usable == 0 {
-            complain("nothing is listed: no entry is an absolute URL");
+        if self.read > 0 && self.listed == 0 && self.lost > 0 {
+            complain("nothing could be listed");
             return Exit::Nothing;
         }
         if self.read == 0 {
