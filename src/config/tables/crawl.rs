@@ -25,6 +25,7 @@ pub(in crate::config) fn crawl(
 ) -> CrawlSettings {
     let mut section = report.section(root, "crawl");
     let faults = section.report.problems.len();
+    let exposed = exposed(&section);
     let may_name = section.peek("seeds", |value| match value {
         Value::List(items) => items.iter().all(|item| !item.secret),
         _ => false,
@@ -80,6 +81,7 @@ pub(in crate::config) fn crawl(
         revisit,
         dedup,
         order,
+        exposed,
     }
 }
 
@@ -111,6 +113,33 @@ fn seed(node: &Node) -> Result<Url, Fault> {
 /// Whether a value from the environment reaches into a URL's query.
 fn in_query(node: &Node, text: &str) -> bool {
     text.find('?').is_some_and(|at| node.secret_to > at)
+}
+
+/// Where a value from the environment reaches into a URL's path.
+fn exposed(section: &Section<'_>) -> Vec<(String, Origin)> {
+    let mut found = Vec::new();
+    for key in ["seeds", "sitemaps"] {
+        section.peek(key, |value| {
+            let items = match value {
+                Value::List(items) => items.as_slice(),
+                _ => &[],
+            };
+            let exposed = items.iter().filter(|node| in_path(node));
+            found.extend(exposed.map(|node| (section.path(key), node.origin)));
+            true
+        });
+    }
+    found
+}
+
+fn in_path(node: &Node) -> bool {
+    let Value::Text(text) = &node.value else {
+        return false;
+    };
+    // What ends with the slash behind the host tells no path.
+    let host = text.find("://").map_or(0, |at| at + "://".len());
+    let path = text[host..].find('/').map(|at| host + at + 1);
+    path.is_some_and(|path| node.secret_to > path)
 }
 
 /// Parses a seed: an absolute http or https URL without user name and
