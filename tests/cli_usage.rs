@@ -268,6 +268,35 @@ fn a_bad_line_in_a_list_of_urls_is_named() {
 }
 
 #[test]
+fn a_file_that_holds_nothing_of_use_is_named_by_a_check_as_by_a_run() {
+    let folder = Folder::new("empty");
+    let empty = folder.file("empty.txt", "# none yet\n");
+    for (config, key) in [
+        (
+            "[crawl]\nseed_files = [\"empty.txt\"]\n".to_owned(),
+            "crawl.seed_files: ",
+        ),
+        (
+            format!("{SEED}[fetch]\nca_file = \"empty.txt\"\n"),
+            "ca_file: ",
+        ),
+    ] {
+        let file = folder.file("c.toml", &config);
+        for command in ["check", "run"] {
+            let (code, out, err) = outcome(&[command, &file]);
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{command}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+            assert!(err.contains(key) && err.contains(&empty), "{err}");
+        }
+    }
+    // Other URLs, or those of standard input, make up for it.
+    let more = folder.file("d.toml", &format!("{SEED}seed_files = [\"empty.txt\"]\n"));
+    assert_eq!(outcome(&["check", &more]).0, Some(0));
+    let more = folder.file("e.toml", "[crawl]\nseed_files = [\"empty.txt\", \"-\"]\n");
+    assert_eq!(outcome(&["check", &more]).0, Some(0));
+}
+
+#[test]
 fn a_dry_run_shows_the_same_and_writes_nothing() {
     let folder = Folder::new("dry");
     let text = format!("{SEED}[output]\npath = \"pages.jsonl\"\n[state]\ndir = \"state\"\n");
