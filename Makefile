@@ -44,6 +44,7 @@ demo: ## serve fixtures/site on this machine, crawl it, show what came of it
 
 test: ## run every test: as it comes, the library alone, with every feature
 	$(CARGO) rustc --locked --lib --no-default-features -- -D warnings
+	$(CARGO) check --locked --tests --no-default-features
 	$(CARGO) test --locked
 	$(CARGO) test --locked --no-default-features --lib
 	$(CARGO) test --locked --all-features --doc

@@ -250,7 +250,7 @@ impl Report {
             return Some(near.to_owned());
         }
         let here = |meant: &&str| meant.split_once('.').is_some_and(|(of, _)| of == table);
-        let others = OTHER_NAMES.iter().filter(|(_, meant)| here(&meant));
+        let others = OTHER_NAMES.iter().filter(|(_, meant)| here(meant));
         if let Some(near) = nearest(key, others.map(|&(other, _)| other)) {
             return other_name(near).map(str::to_owned);
         }
