@@ -43,6 +43,8 @@ demo: ## serve fixtures/site on this machine, crawl it, show what came of it
 	@cat target/demo/summary.json
 
 test: ## run every test: as it comes, the library alone, with every feature
+	$(CARGO) rustc --locked --lib --no-default-features -- -D warnings
+	$(CARGO) check --locked --tests --no-default-features
 	$(CARGO) test --locked
 	$(CARGO) test --locked --no-default-features --lib
 	$(CARGO) test --locked --all-features --doc
@@ -53,6 +55,9 @@ check: ## formatting, lints, documentation, tests
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) clippy --locked --all-targets --no-default-features -- -D warnings
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
+	@set -ex; for feature in cli select cookies brotli socks; do \
+		$(CARGO) clippy --locked --lib --no-default-features --features $$feature -- -D warnings; \
+	done
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --all-features
 	$(MAKE) test
 

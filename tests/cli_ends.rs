@@ -334,7 +334,7 @@ fn an_empty_list_of_seeds_is_nothing_to_begin_with() {
     let run = crawl.program().input("\n").run().expect_code(2);
     let list = crawl.path("list.txt");
     let expected = format!(
-        "crawl.seed_files: there is no URL in {} or standard input\n",
+        "canter: crawl.seed_files: there is no URL in {} or standard input\n",
         list.display()
     );
     assert_eq!(run.stderr, expected);
@@ -343,10 +343,13 @@ fn an_empty_list_of_seeds_is_nothing_to_begin_with() {
     let lines: Vec<&str> = run.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(
-        lines[0].starts_with("standard input:1: not a URL"),
+        lines[0].starts_with("canter: standard input:1: not a URL"),
         "{lines:?}"
     );
-    assert!(lines[1].starts_with("standard input:2: "), "{lines:?}");
+    assert!(
+        lines[1].starts_with("canter: standard input:2: "),
+        "{lines:?}"
+    );
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_file_that_is_there_stays_as_it_is() {
         .arg(&file)
         .arg(server.url("/"))
         .run()
-        .expect_code(1);
+        .expect_code(2);
     assert!(run.stderr.contains("is there already"), "{}", run.stderr);
     assert_eq!(fs::read_to_string(&file).expect("still there"), written);
     assert_eq!(server.requests(), 0, "nobody was asked for nothing");

@@ -407,12 +407,15 @@ fn without_a_state_there_is_nothing_to_report() {
         .run()
         .expect_code(2);
     assert!(run.stderr.contains("keeps no state"), "{}", run.stderr);
-    let run = report(&crawl).run().expect_code(1);
+    let run = report(&crawl).run().expect_code(0);
     assert!(
         run.stderr.starts_with("canter: nothing has been run yet"),
         "{}",
         run.stderr
     );
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.out().starts_with("<!"), "a page was asked for");
+    assert!(run.out().contains("Nothing has been run yet"));
     assert!(
         !Path::new(&crawl.path("state")).exists(),
         "looking makes nothing"
@@ -458,7 +461,7 @@ fn a_page_is_not_written_over_what_is_the_crawls_own() {
     ] {
         for (args, option) in [
             (["report", "c.toml", "-o", file], "canter: --output"),
-            (["run", "c.toml", "--report", file], "--report"),
+            (["run", "c.toml", "--report", file], "canter: --report"),
         ] {
             let run = run(&args).expect_code(2);
             let said =
@@ -474,7 +477,7 @@ fn a_page_is_not_written_over_what_is_the_crawls_own() {
     );
     let refused = run(&["run", "new.toml", "--report", "x"]).expect_code(2);
     assert!(
-        refused.stderr.starts_with("--report: x.new is"),
+        refused.stderr.starts_with("canter: --report: x.new is"),
         "{}",
         refused.stderr
     );

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use common::{Resp, Run, Script, Server, TempDir, canter, gzip};
+use common::{Req, Resp, Run, Script, Server, TempDir, canter, gzip};
 use serde_json::Value;
 
 const ROBOTS: &str = "\
@@ -312,6 +312,40 @@ fn entries_without_an_absolute_url_are_counted_and_not_listed() {
         let run = canter(["sitemap", "-"]).input(input).run().expect_code(0);
         assert_eq!(run.out(), "http://a.test/1\n");
         assert!(run.stderr.contains(expected), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_sitemap_of_which_nothing_can_be_listed_is_as_one_that_cannot_be_read() {
+    let relative = "<urlset><url><loc>/a</loc></url><url><loc>b</loc></url></urlset>";
+    for (input, code, line) in [
+        (relative, 5, "canter: nothing could be listed"),
+        ("<urlset></urlset>", 0, "canter: -: urlset, 0 entries"),
+    ] {
+        let run = canter(["sitemap", "-"])
+            .input(input)
+            .run()
+            .expect_code(code);
+        assert_eq!(run.out(), "");
+        assert_eq!(run.stderr.lines().last(), Some(line), "{}", run.stderr);
+    }
+    // An index that leads to one, or to none, is no success either.
+    for (child, code) in [
+        (Resp::text("<urlset><url><loc>/a</loc></url></urlset>"), 5),
+        (Resp::new(404), 5),
+        (Resp::text("<urlset/>"), 0),
+    ] {
+        let server = Server::start(move |request: &Req| match &*request.path {
+            "/index.xml" => Resp::text(format!(
+                "<sitemapindex><sitemap><loc>http://{}/child.xml</loc></sitemap></sitemapindex>",
+                request.header("host").unwrap_or_default()
+            )),
+            _ => child.clone(),
+        });
+        let run = tool(&["sitemap", &server.url("/index.xml")]).expect_code(code);
+        assert_eq!(server.requests(), 2);
+        let said = run.stderr.ends_with("canter: nothing could be listed\n");
+        assert_eq!(said, code == 5, "{}", run.stderr);
     }
 }
 

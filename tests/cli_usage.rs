@@ -137,12 +137,16 @@ fn every_error_of_a_configuration_has_its_line_and_none_is_a_request() {
     for command in ["check", "run"] {
         let (code, out, err) = outcome(&[command, &file]);
         assert_eq!((code, out.as_str()), (Some(2), ""));
-        assert_eq!(err.lines().collect::<Vec<_>>(), expected, "{command}");
+        let lines = err.lines().map(|line| line.strip_prefix("canter: "));
+        let lines: Vec<_> = lines
+            .map(|line| line.expect("the program's name"))
+            .collect();
+        assert_eq!(lines, expected, "{command}");
     }
     let (code, _, err) = outcome(&["run", "/nowhere/c.toml"]);
     assert_eq!(code, Some(2));
     assert!(
-        err.starts_with("/nowhere/c.toml: cannot be read: "),
+        err.starts_with("canter: /nowhere/c.toml: cannot be read: "),
         "{err}"
     );
 }
@@ -171,13 +175,41 @@ fn what_is_wrong_with_an_option_is_named_by_it() {
         ),
         (
             &["crawl", "a.test"],
-            "URL: not a URL (relative URL without a base): \"a.test\"; did you mean \
-             https://a.test/ ?",
+            "not a URL (relative URL without a base): \"a.test\"; did you mean https://a.test/ ?",
+        ),
+        (
+            &["crawl", "/a.test/x"],
+            "not a URL (relative URL without a base): \"/a.test/x\"; write it whole, as in \
+             https://example.com/",
+        ),
+        (
+            &["check", &file, "--set", "policy.concurrency"],
+            "--set: policy.concurrency: has no value; write policy.concurrency=VALUE",
+        ),
+        (
+            &["check", &file, "--set", "policy.dellay"],
+            "--set: policy.dellay: unknown key; did you mean policy.host_delay?",
+        ),
+        (
+            &["check", &file, "--set", "state.x"],
+            "--set: state.x: unknown key; its keys are dir",
+        ),
+        (
+            &["check", &file, "--set", "threads"],
+            "--set: threads: is no setting; did you mean policy.concurrency=VALUE?",
+        ),
+        (
+            &["check", &file, "--set", "foo"],
+            "--set: foo: is no setting; write TABLE.KEY=VALUE; the tables are [crawl], [scope]",
+        ),
+        (
+            &["check", &file, "--set", "foo=1"],
+            "--set: foo: unknown key; the tables are [crawl], [scope]",
         ),
     ] {
         let (code, out, err) = outcome(args);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}");
-        assert!(err.starts_with(expected), "{err}");
+        assert!(err.starts_with(&format!("canter: {expected}")), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
     }
 }
@@ -226,13 +258,42 @@ fn a_bad_line_in_a_list_of_urls_is_named() {
     let lines: Vec<&str> = err.lines().collect();
     assert_eq!(lines.len(), 2, "{err}");
     assert!(
-        lines[0].starts_with(&format!("{list}:3: not a URL")),
+        lines[0].starts_with(&format!("canter: {list}:3: not a URL")),
         "{err}"
     );
     assert!(
-        lines[1].starts_with(&format!("{list}:4: not an http or https URL")),
+        lines[1].starts_with(&format!("canter: {list}:4: not an http or https URL")),
         "{err}"
     );
+}
+
+#[test]
+fn a_file_that_holds_nothing_of_use_is_named_by_a_check_as_by_a_run() {
+    let folder = Folder::new("empty");
+    let empty = folder.file("empty.txt", "# none yet\n");
+    for (config, key) in [
+        (
+            "[crawl]\nseed_files = [\"empty.txt\"]\n".to_owned(),
+            "crawl.seed_files: ",
+        ),
+        (
+            format!("{SEED}[fetch]\nca_file = \"empty.txt\"\n"),
+            "ca_file: ",
+        ),
+    ] {
+        let file = folder.file("c.toml", &config);
+        for command in ["check", "run"] {
+            let (code, out, err) = outcome(&[command, &file]);
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{command}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+            assert!(err.contains(key) && err.contains(&empty), "{err}");
+        }
+    }
+    // Other URLs, or those of standard input, make up for it.
+    let more = folder.file("d.toml", &format!("{SEED}seed_files = [\"empty.txt\"]\n"));
+    assert_eq!(outcome(&["check", &more]).0, Some(0));
+    let more = folder.file("e.toml", "[crawl]\nseed_files = [\"empty.txt\", \"-\"]\n");
+    assert_eq!(outcome(&["check", &more]).0, Some(0));
 }
 
 #[test]

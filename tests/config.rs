@@ -369,6 +369,39 @@ fn whatever_is_wrong_is_named_with_its_line_and_key_and_what_was_meant() {
             &["polcy: unknown table", "did you mean [policy]?"],
         ),
         (
+            "[policies]\nconcurrency = 1",
+            (3, 2),
+            &["policies: unknown table", "did you mean [policy]?"],
+        ),
+        (
+            "[weather]\nrain = 1",
+            (3, 2),
+            &["weather: unknown table", "the tables are [crawl], [scope]"],
+        ),
+        (
+            "[policy]\ndellay = 1",
+            (4, 1),
+            &[
+                "policy.dellay: unknown key",
+                "did you mean policy.host_delay?",
+            ],
+        ),
+        (
+            "[fetch]\nagent = \"x\"",
+            (4, 1),
+            &["fetch.agent: unknown key", "did you mean user_agent?"],
+        ),
+        (
+            "[traps]\nwidth = 1",
+            (4, 1),
+            &["traps.width: unknown key", "its keys are max_path_depth"],
+        ),
+        (
+            "sitemaps = [\"/map.xml\"]",
+            (3, 13),
+            &["not a URL", "did you mean https://example.com/map.xml ?"],
+        ),
+        (
             "user_agent = \"x\"",
             (3, 1),
             &[
@@ -722,7 +755,7 @@ fn what_is_wrong_on_the_command_line_is_named_by_its_option() {
         ),
         (
             "policy.burst",
-            "--set: needs a key and a value, write TABLE.KEY=VALUE",
+            "--set: policy.burst: has no value; write policy.burst=VALUE",
         ),
         (
             "=3",
@@ -750,6 +783,35 @@ fn what_is_wrong_on_the_command_line_is_named_by_its_option() {
             .to_string()
             .starts_with("--deadline: policy.deadline: \"soon\"")
     );
+}
+
+#[test]
+fn what_the_environment_holds_is_refused_in_a_query_and_taken_in_a_host_and_a_path() {
+    for (list, place) in [
+        ("seeds", "https://a.test/?key=${TOKEN}"),
+        ("seeds", "https://a.test/x?${TOKEN}&p=1"),
+        ("sitemaps", "https://a.test/map.xml?a=1&key=${TOKEN}"),
+    ] {
+        let error = Source::text(format!("[crawl]\n{list} = [\"{place}\"]\n"))
+            .environment(|name| (name == "TOKEN").then(|| "hunter2".to_owned()))
+            .read()
+            .unwrap_err()
+            .to_string();
+        let start = format!("2:{}: crawl.{list}: the query of a URL", list.len() + 5);
+        assert!(error.starts_with(&start), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    for (place, read) in [
+        ("https://${TOKEN}.test/?p=1", "https://hunter2.test/?p=1"),
+        ("https://a.test/${TOKEN}?p=1", "https://a.test/hunter2?p=1"),
+        ("https://a.test/?p=$${TOKEN}", "https://a.test/?p=${TOKEN}"),
+    ] {
+        let settings = Source::text(format!("[crawl]\nseeds = [\"{place}\"]\n"))
+            .environment(|name| (name == "TOKEN").then(|| "hunter2".to_owned()))
+            .read()
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(settings.crawl.seeds[0].as_str(), read);
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Passes over a site, one after the other: what is asked for again, and what
 //! is not. No pass costs a site more than the one before without a reason.
 
+#![cfg(feature = "cli")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -41,12 +41,12 @@ impl Asker {
             .and_then(Source::read)
             .map_err(|error| error.to_string())?;
         let [url] = settings.crawl.seeds.as_slice() else {
-            return Err("canter: one URL is needed".to_owned());
+            return Err("one URL is needed".to_owned());
         };
         let url = url.clone();
         let fetch = settings
             .fetcher_for([&url])
-            .map_err(|error| format!("canter: {error}"))?;
+            .map_err(|error| error.to_string())?;
         let asker = Asker {
             settings,
             fetch,

@@ -11,7 +11,7 @@ use super::progress::{counted, grouped};
 use super::seeds::Seeds;
 use super::term::sanitize;
 use super::{complain, print};
-use crate::config::{ConfigError, Entry, HIDDEN, Origin, Settings, show_duration};
+use crate::config::{ConfigError, Entry, HIDDEN, Origin, Settings, Sitemaps, show_duration};
 
 /// How many hosts without a rule of their own are shown.
 const MAX_ROWS: usize = 20;
@@ -28,13 +28,35 @@ pub(super) fn check(settings: Result<Settings, ConfigError>) -> Exit {
         }
     };
     match Seeds::read(&settings) {
-        Ok(seeds) => print(&report(&settings, &seeds)),
+        Ok(seeds) => match beyond_the_values(&settings, &seeds) {
+            Ok(()) => print(&report(&settings, &seeds)),
+            Err(message) => {
+                complain(&message);
+                Exit::Usage
+            }
+        },
         Err(errors) => {
             for error in errors {
                 complain(&error.to_string());
             }
             Exit::Usage
         }
+    }
+}
+
+/// What a run would find out before its first request: whether the files that
+/// the values name hold what they should.
+fn beyond_the_values(settings: &Settings, seeds: &Seeds) -> Result<(), String> {
+    let crawl = &settings.crawl;
+    // What is on standard input is not known before the run.
+    let is_empty = seeds.lists.len() == crawl.seed_files.len()
+        && seeds.lists.iter().all(|(_, count)| *count == 0);
+    if is_empty && crawl.seeds.is_empty() && !matches!(crawl.sitemaps, Sitemaps::List(_)) {
+        return Err(settings.no_seeds().to_string());
+    }
+    match settings.fetcher_for([]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("fetch.{error}")),
     }
 }
 

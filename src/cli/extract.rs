@@ -37,7 +37,7 @@ pub(super) fn extract(args: &ExtractArgs) -> Exit {
             if is_closed_pipe(&error) {
                 return Exit::Signal(signal::PIPE);
             }
-            complain(&format!("canter: {error}"));
+            complain(&error.to_string());
             Exit::of_error(&error)
         }
     }
@@ -77,7 +77,7 @@ fn run(settings: &Settings, args: &ExtractArgs) -> Result<Exit> {
     outputs.finish()?;
     if !args.quiet {
         complain(&format!(
-            "canter: {} read again from {}: {}{}",
+            "{} read again from {}: {}{}",
             counted(counts.pages, "page"),
             bodies.display(),
             counted(
@@ -117,7 +117,7 @@ fn warn_of_passes(settings: &Settings, has_main: bool) {
     }
     if !keys.is_empty() {
         advise(&format!(
-            "canter: {{pass}} in {} stands for 1: the kept pages of all passes are read as one",
+            "{{pass}} in {} stands for 1: the kept pages of all passes are read as one",
             keys.join(", ")
         ));
     }

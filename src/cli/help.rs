@@ -187,7 +187,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         takes_urls: true,
         about: "write a configuration to begin with",
         more: "With a URL, the site is asked for its robots.txt and that page, politely, and\n\
-               what they say goes into the configuration. `canter check` accepts it as it is.",
+               what they say goes into the configuration. `canter check` accepts it as it is.\n\
+               A file that is there stays as it is, and the command ends with 2.",
         groups: &[INIT, HELP],
     },
     Spec {
@@ -215,7 +216,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         takes_urls: false,
         about: "write a page about the last run and the crawl",
         more: "One HTML file that needs no other: plots of pace, answers, times, pauses and\n\
-               failures. Needs [state], and no lock: it can be asked while a run goes on.",
+               failures. Needs [state], and no lock: it can be asked while a run goes on. Before\n\
+               the first run the page says so, and that is no failure.",
         groups: &[REPORT, HELP],
     },
     Spec {
@@ -234,7 +236,8 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "list the URLs of a sitemap, an index or a feed",
         more: "The sitemaps that an index lists are read too, one after the other; those that an\n\
                index in a file lists are only listed. \"-\" is standard input. robots.txt is not\n\
-               asked for: what is read was named. Ends with 5 if nothing could be read.",
+               asked for: what is read was named. Ends with 5 if nothing could be read\n\
+               or listed.",
         groups: &[ASK, ASK_MANY, JSON, HELP],
     },
 ];

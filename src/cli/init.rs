@@ -77,7 +77,7 @@ pub(super) fn init(mut given: Given, output: Option<&Path>) -> Exit {
         ask(asker, url)
     };
     for remark in &hints.remarks {
-        advise(&format!("canter: {remark}"));
+        advise(remark);
     }
     let text = configuration(&hints);
     match output {
@@ -93,11 +93,12 @@ fn refuse(path: &Path, error: &io::Error) -> Exit {
     let path = path.display();
     if error.kind() == io::ErrorKind::AlreadyExists {
         complain(&format!(
-            "canter: {path} is there already, and stays as it is"
+            "{path} is there already, and stays as it is; name another"
         ));
-    } else {
-        complain(&format!("canter: {path} cannot be written: {error}"));
+        // As a run ends whose outputs must not be there (`existing = "refuse"`).
+        return Exit::Usage;
     }
+    complain(&format!("{path} cannot be written: {error}"));
     Exit::Failure
 }
 

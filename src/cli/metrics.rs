@@ -108,9 +108,7 @@ impl Metrics {
         }
         if let Err(error) = self.sheet.write(stats, Some(exit)) {
             let path = self.sheet.path.display();
-            complain(&format!(
-                "canter: the metrics cannot be written to {path}: {error}"
-            ));
+            complain(&format!("the metrics cannot be written to {path}: {error}"));
         }
     }
 

@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
     let exit = match args::parse(std::env::args_os().skip(1)) {
         Ok(command) => dispatch(command),
         Err(error) => {
-            complain(&format!("canter: {error}"));
+            complain(&error.to_string());
             Exit::Usage
         }
     };
@@ -95,7 +95,8 @@ fn speaks_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// Writes lines to standard error, without whatever a terminal would obey.
+/// Writes lines to standard error, without whatever a terminal would obey. Each
+/// begins with the program's name.
 fn complain(text: &str) {
     say("error", text);
 }
@@ -110,7 +111,6 @@ fn say(level: &str, text: &str) {
     if speaks_json() {
         for line in text.lines() {
             // The program's name is the object's target.
-            let line = line.strip_prefix("canter: ").unwrap_or(line);
             let object = logger::object(SystemTime::now(), level, "canter", line, b"");
             STDERR.print(&object);
         }
@@ -118,6 +118,7 @@ fn say(level: &str, text: &str) {
     }
     let mut out = String::with_capacity(text.len() + 1);
     for line in text.lines() {
+        out.push_str("canter: ");
         out.push_str(&sanitize(line));
         out.push('\n');
     }
@@ -132,7 +133,7 @@ fn print(text: &str) -> Exit {
         Ok(()) => Exit::Complete,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Complete,
         Err(error) => {
-            complain(&format!("canter: cannot write to standard output: {error}"));
+            complain(&format!("cannot write to standard output: {error}"));
             Exit::Failure
         }
     }

@@ -119,6 +119,12 @@ pub(super) fn of(
             entry.origin
         ));
     }
+    for (key, origin) in &settings.crawl.exposed {
+        notes.push(format!(
+            "{key} ({origin}): a value from the environment is in the path of this URL, and so \
+             in records, log and state"
+        ));
+    }
     notes.extend(outside_note(settings, seeds, may_show));
     unmatched_hosts(settings, hosts, &mut notes);
     if !settings.robots.obey {
@@ -252,6 +258,22 @@ mod tests {
             "state.dir = \"s\"",
         ] {
             assert_eq!(notes_of(&format!("{seed}{text}\n")).lines().count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_environment_that_will_be_seen_is_noted() {
+        for (key, url, is_noted) in [
+            ("seeds", "https://a.test/${TOKEN}/x", true),
+            ("sitemaps", "https://a.test/${TOKEN}.xml?p=1", true),
+            ("seeds", "https://${TOKEN}/x", false),
+            ("seeds", "https://${TOKEN}.test:80/", false),
+            ("seeds", "https://a.test/x", false),
+        ] {
+            let notes = notes_of(&format!("[crawl]\n{key} = [\"{url}\"]\n"));
+            let note = format!("crawl.{key} (line 2): a value from the environment is in the path");
+            assert_eq!(notes.contains(&note), is_noted, "{url}: {notes}");
+            assert!(!notes.contains("hunter2"), "{notes}");
         }
     }
 

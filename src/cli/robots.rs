@@ -28,7 +28,7 @@ pub(super) fn robots(given: &Given) -> Exit {
     };
     let agent = asker.agent().to_owned();
     let Some(file) = uri::resolve(&url, "/robots.txt") else {
-        complain(&format!("canter: {url}: no robots.txt can be there"));
+        complain(&format!("{url}: no robots.txt can be there"));
         return Exit::Usage;
     };
     let found = find(&mut asker, file);

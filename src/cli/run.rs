@@ -40,9 +40,7 @@ pub(super) fn run(args: &RunArgs) -> Exit {
             let exit = Exit::of_error(&error);
             match exit {
                 Exit::Signal(signal::PIPE) => {}
-                // It begins with the key that is to be changed.
-                Exit::Usage => complain(&error.to_string()),
-                _ => complain(&format!("canter: {error}")),
+                _ => complain(&error.to_string()),
             }
             exit
         }
@@ -107,7 +105,7 @@ fn write_report(settings: &Settings, crawler: &Crawler, args: &RunArgs, exit: Ex
     match report::of_run(settings, crawler.chronicle().as_ref(), path) {
         Ok(()) => exit,
         Err(message) => {
-            complain(&format!("canter: {message}"));
+            complain(&message);
             // What is worse than this is told as it is.
             if exit == Exit::Complete {
                 Exit::Failure
@@ -134,12 +132,12 @@ fn conclude(
     if let Some(error) = &error
         && exit != Exit::Signal(signal::PIPE)
     {
-        complain(&format!("canter: {error}"));
+        complain(&error.to_string());
     }
     for host in settings.hosts() {
         if stats.unmatched_host_rules.contains(&host.rule.name) {
             advise(&format!(
-                "canter: [[host]] {} ({}) matched no host of the crawl",
+                "[[host]] {} ({}) matched no host of the crawl",
                 host.shown_name(),
                 host.origin
             ));
@@ -151,7 +149,7 @@ fn conclude(
         && let Err(error) = summary.write(&path, exit)
     {
         complain(&format!(
-            "canter: the summary cannot be written to {}: {error}",
+            "the summary cannot be written to {}: {error}",
             path.display()
         ));
         // What is worse than this is told as it is.

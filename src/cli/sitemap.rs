@@ -36,6 +36,8 @@ pub(super) fn sitemap(given: &Given, json: bool) -> Exit {
         out: io::BufWriter::new(io::stdout().lock()),
         json,
         read: 0,
+        listed: 0,
+        lost: 0,
         closed: false,
         failed: None,
     };
@@ -49,7 +51,7 @@ pub(super) fn sitemap(given: &Given, json: bool) -> Exit {
 
 fn from_file(given: &Given, name: &str, listing: &mut Listing<impl Write>) -> Exit {
     if let Some((option, ..)) = given.settings.first() {
-        complain(&format!("canter: {option} has no effect on a file"));
+        complain(&format!("{option} has no effect on a file"));
         return Exit::Usage;
     }
     let mut body = Vec::new();
@@ -63,16 +65,17 @@ fn from_file(given: &Given, name: &str, listing: &mut Listing<impl Write>) -> Ex
             .ok()
             .filter(|url| {
                 error.kind() == io::ErrorKind::NotFound
+                    && !name.starts_with(['/', '.'])
                     && url.host_str().is_some_and(|host| host.contains('.'))
                     && url.path() != "/"
             })
             .map_or(String::new(), |url| format!("; did you mean {url} ?"));
-        complain(&format!("canter: cannot read {name}: {error}{hint}"));
+        complain(&format!("cannot read {name}: {error}{hint}"));
         return Exit::Usage;
     }
     let kind = listing.file(name, &body, None);
     if kind == Kind::Index {
-        complain("canter: this is an index: give the URL of a sitemap to read it");
+        complain("this is an index: give the URL of a sitemap to read it");
     }
     Exit::Complete
 }
@@ -100,13 +103,14 @@ fn from_url(given: &Given, listing: &mut Listing<impl Write>) -> Exit {
             Ok(Asked::Answer(response)) => response,
             Ok(Asked::Bound) => {
                 complain(&format!(
-                    "canter: a bound is reached: {} not read",
+                    "a bound is reached: {} not read",
                     counted(queue.len() as u64 + 1, "sitemap")
                 ));
                 return Exit::Bound;
             }
             Err(error) => {
                 complain(&format!("{shown}: {}", without_url(&error)));
+                listing.lost += 1;
                 continue;
             }
         };
@@ -162,6 +166,10 @@ struct Listing<W: Write> {
     json: bool,
     /// Files that are sitemaps.
     read: usize,
+    /// URLs that were listed.
+    listed: usize,
+    /// Entries that are no URLs, and files that could not be read.
+    lost: usize,
     /// Whether the reader has gone.
     closed: bool,
     failed: Option<io::Error>,
@@ -197,6 +205,7 @@ impl<W: Write> Listing<W> {
             name.to_owned()
         };
         let left_out = odd + summary.left_out;
+        self.lost += left_out + usize::from(!is_one);
         if left_out > 0 {
             said = format!("{said}, {left_out} left out: no absolute URL");
         }
@@ -226,6 +235,7 @@ impl<W: Write> Listing<W> {
         } else {
             writeln!(self.out, "{}", sanitize(url.as_str()))
         };
+        self.listed += 1;
         self.note(written);
     }
 
@@ -242,10 +252,17 @@ impl<W: Write> Listing<W> {
         let flushed = self.out.flush();
         self.note(flushed);
         if let Some(error) = self.failed {
-            complain(&format!("canter: cannot write to standard output: {error}"));
+            complain(&format!("cannot write to standard output: {error}"));
             return Exit::Failure;
         }
-        if exit == Exit::Complete && self.read == 0 && !self.closed {
+        if exit != Exit::Complete || self.closed {
+            return exit;
+        }
+        if self.read > 0 && self.listed == 0 && self.lost > 0 {
+            complain("nothing could be listed");
+            return Exit::Nothing;
+        }
+        if self.read == 0 {
             return Exit::Nothing;
         }
         exit

@@ -34,14 +34,14 @@ pub(super) fn status(settings: Result<Settings, ConfigError>, args: &StatusArgs)
         }
     };
     let Some(dir) = &settings.state else {
-        complain("canter: the configuration keeps no state: it has no state.dir");
+        complain("the configuration keeps no state: it has no state.dir");
         return Exit::Usage;
     };
     match report(dir, args) {
         Ok(text) => print(&text),
         // That is how a crawl stands that is still to begin.
         Err(error) if is_before_first_run(&error) => {
-            complain(&format!("canter: {}", nothing_yet(dir)));
+            complain(&nothing_yet(dir));
             print(&if args.json && !args.failed {
                 format!("{}\n", as_json(&before_first_run()))
             } else {
@@ -49,7 +49,7 @@ pub(super) fn status(settings: Result<Settings, ConfigError>, args: &StatusArgs)
             })
         }
         Err(error) => {
-            complain(&format!("canter: {error}"));
+            complain(&error.to_string());
             Exit::of_error(&error)
         }
     }

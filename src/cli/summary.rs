@@ -77,11 +77,7 @@ impl<'a> Summary<'a> {
     /// One line on how the run ended.
     pub(super) fn line(&self, exit: Exit) -> String {
         let stats = self.stats;
-        let mut out = format!(
-            "canter: {}: {} done",
-            self.why(exit),
-            grouped(stats.succeeded)
-        );
+        let mut out = format!("{}: {} done", self.why(exit), grouped(stats.succeeded));
         if stats.unchanged > 0 {
             let _ = write!(out, " ({} unchanged)", grouped(stats.unchanged));
         }
@@ -115,8 +111,12 @@ impl<'a> Summary<'a> {
             out.push_str("; robots.txt was not obeyed");
         }
         // The counts are of what happened, committed or not.
-        if stats.end == Some(RunEnd::Error) && self.settings.state.is_some() {
-            out.push_str("; what was not written is done again in the next run");
+        if stats.end == Some(RunEnd::Error) {
+            match &self.settings.state {
+                Some(_) => out.push_str("; what was not written is done again in the next run"),
+                None if exit == Exit::Failure => out.push_str("; not all of it was written"),
+                None => {}
+            }
         }
         out
     }
@@ -151,6 +151,10 @@ impl<'a> Summary<'a> {
                 format!("nothing could be fetched ({})", self.parked())
             }
             (Exit::Complete, _) => "complete".to_owned(),
+            // What is done and no page is a sitemap.
+            (Exit::Nothing, _) if self.stats.succeeded > 0 => {
+                "no page could be fetched, only sitemaps".to_owned()
+            }
             (Exit::Nothing, _) => "nothing could be fetched".to_owned(),
             _ => format!("ended by an error{rest}"),
         }
@@ -174,10 +178,9 @@ impl<'a> Summary<'a> {
     /// The same for machines: a line of the log with the whole summary in it.
     pub(super) fn object(&self, exit: Exit) -> Vec<u8> {
         let line = self.line(exit);
-        let message = line.strip_prefix("canter: ").unwrap_or(&line);
         let mut more = b",\"summary\":".to_vec();
         more.extend(serde_json::to_vec(&self.report(exit)).unwrap_or_else(|_| b"null".to_vec()));
-        logger::object(SystemTime::now(), "info", "canter", message, &more)
+        logger::object(SystemTime::now(), "info", "canter", &line, &more)
     }
 
     /// The summary as one JSON object, with a line for each key.
@@ -300,7 +303,7 @@ mod tests {
         stats.end = Some(RunEnd::Bound(Bound::Requests));
         assert_eq!(
             line(&plain, &stats, Exit::Bound),
-            "canter: max_requests is reached, the rest is pending: 1,234 done (12 unchanged), 5 failed, \
+            "max_requests is reached, the rest is pending: 1,234 done (12 unchanged), 5 failed, \
              20 skipped, 56 pending; began with 1, 1,300 requests, 45.2 MiB in 21m 3s"
         );
         let rude = settings("robots.obey = false");
@@ -310,7 +313,7 @@ mod tests {
         };
         assert_eq!(
             line(&rude, &stats, Exit::Complete),
-            "canter: complete: 0 done; began with 0, 0 requests, 0 B in 0s; \
+            "complete: 0 done; began with 0, 0 requests, 0 B in 0s; \
              robots.txt was not obeyed"
         );
     }
@@ -335,7 +338,7 @@ mod tests {
         assert!(text.contains("; and 2 more)"), "{text}");
         stats.end = Some(RunEnd::Stopped);
         let text = line(&plain, &stats, Exit::Signal(15));
-        assert!(text.starts_with("canter: stopped by SIGTERM"), "{text}");
+        assert!(text.starts_with("stopped by SIGTERM"), "{text}");
     }
 
     #[test]
@@ -372,9 +375,30 @@ mod tests {
             ("", RunEnd::Error, Exit::Failure, false),
         ] {
             stats.end = Some(end);
+            let has_state = !text.is_empty();
             let text = line(&settings(text), &stats, exit);
+            assert_eq!(
+                text.ends_with("; not all of it was written"),
+                end == RunEnd::Error && !has_state,
+                "{text}"
+            );
             let says = text.ends_with("; what was not written is done again in the next run");
             assert_eq!(says, is_said, "{text}");
+        }
+    }
+
+    #[test]
+    fn sitemaps_that_were_read_are_not_called_nothing() {
+        let plain = settings("");
+        let mut stats = stats();
+        stats.end = Some(RunEnd::Nothing);
+        for (done, why) in [
+            (0, "nothing could be fetched: 0 done"),
+            (5, "no page could be fetched, only sitemaps: 5 done"),
+        ] {
+            stats.succeeded = done;
+            let text = line(&plain, &stats, Exit::Nothing);
+            assert!(text.starts_with(why), "{text}");
         }
     }
 

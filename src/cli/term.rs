@@ -403,9 +403,10 @@ mod tests {
     fn a_line_taken_away_leaves_nothing_behind() {
         let screen = Screen::new(Vec::new());
         screen.show("progress");
+        screen.print(b"warning\n");
         screen.show("");
         screen.print(b"end\n");
-        assert_eq!(written(screen), ["end", ""]);
+        assert_eq!(written(screen), ["warning", "end", ""]);
     }
 
     #[test]

@@ -177,7 +177,8 @@ impl Settings {
         }
     }
 
-    fn no_seeds(&self) -> Error {
+    /// What is wrong when no list holds a URL, and nothing else gives one.
+    pub(crate) fn no_seeds(&self) -> Error {
         let lists = self.crawl.seed_files.iter().map(|list| match list {
             SeedFile::Stdin => "standard input".to_owned(),
             SeedFile::File(path) => path.display().to_string(),

@@ -16,6 +16,8 @@ pub(super) struct Node {
     pub(super) origin: Origin,
     /// Whether the value, or a part of it, came from the environment.
     pub(super) secret: bool,
+    /// Where in a text the last value from the environment ends.
+    pub(super) secret_to: usize,
     /// How a number, flag or date was spelt on the command line, where quotes
     /// are not asked for: a file may be called `7`.
     pub(super) spelt: Option<String>,
@@ -184,6 +186,7 @@ pub(super) fn put(
             value: Value::Table(Table::default()),
             origin,
             secret: false,
+            secret_to: 0,
             spelt: None,
         };
         let (_, inner) = table
@@ -228,10 +231,12 @@ impl Reader<'_> {
     fn node(&mut self, value: &DeValue<'_>, span: Range<usize>, path: &str) -> Node {
         let origin = (self.place)(span);
         let mut secret = false;
+        let mut secret_to = 0;
         let value = match value {
             DeValue::String(text) => match expand(text, self.lookup) {
                 Ok((text, replaced)) => {
-                    secret = replaced;
+                    secret = replaced.is_some();
+                    secret_to = replaced.unwrap_or(0);
                     Value::Text(text)
                 }
                 Err(why) => {
@@ -265,17 +270,18 @@ impl Reader<'_> {
             value,
             origin,
             secret,
+            secret_to,
             spelt: None,
         }
     }
 }
 
-/// Replaces `${NAME}`; `$${` stands for `${`. Says whether anything was
-/// replaced.
-fn expand(text: &str, lookup: Lookup<'_>) -> Result<(String, bool), String> {
+/// Replaces `${NAME}`; `$${` stands for `${`. Says where the last value ends
+/// that was put in, if one was.
+fn expand(text: &str, lookup: Lookup<'_>) -> Result<(String, Option<usize>), String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    let mut replaced = false;
+    let mut replaced = None;
     while let Some(at) = rest.find("${") {
         let (before, after) = rest.split_at(at);
         let after = &after[2..];
@@ -299,7 +305,7 @@ fn expand(text: &str, lookup: Lookup<'_>) -> Result<(String, bool), String> {
             ));
         }
         out.push_str(&lookup(name)?);
-        replaced = true;
+        replaced = Some(out.len());
         rest = &after[end + 1..];
     }
     out.push_str(rest);
@@ -323,15 +329,15 @@ mod tests {
         let expanded = |text| expand(text, &lookup);
         assert_eq!(
             expanded("Bearer ${TOKEN}!"),
-            Ok(("Bearer s3cret!".to_owned(), true))
+            Ok(("Bearer s3cret!".to_owned(), Some("Bearer s3cret".len())))
         );
         assert_eq!(
             expanded("$${TOKEN} $5 $"),
-            Ok(("${TOKEN} $5 $".to_owned(), false))
+            Ok(("${TOKEN} $5 $".to_owned(), None))
         );
         assert_eq!(
             expanded("${NESTED}"),
-            Ok(("${TOKEN}".to_owned(), true)),
+            Ok(("${TOKEN}".to_owned(), Some("${TOKEN}".len()))),
             "a value is not read again"
         );
         assert!(expanded("${MISSING}").unwrap_err().contains("MISSING"));

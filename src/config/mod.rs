@@ -167,6 +167,8 @@ pub struct CrawlSettings {
     pub dedup: bool,
     /// Which of the queued requests goes first.
     pub order: Order,
+    /// Key and place of each URL whose path came from the environment.
+    pub exposed: Vec<(String, Origin)>,
 }
 
 /// A list of URLs.

@@ -103,7 +103,10 @@ impl fmt::Display for ConfigError {
             if at > 0 {
                 f.write_str("\n")?;
             }
+            // Whoever writes a URL on the command line names no option and no key.
+            let is_argument = problem.origin == Origin::CommandLine(SEED_ARGUMENT);
             match (problem.origin, &self.file) {
+                _ if is_argument => {}
                 (Origin::CommandLine(option), _) => write!(f, "{option}: ")?,
                 (Origin::File { line, column }, Some(file)) => {
                     write!(f, "{}:{line}:{column}: ", file.display())?;
@@ -112,8 +115,6 @@ impl fmt::Display for ConfigError {
                 (Origin::Default, Some(file)) => write!(f, "{}: ", file.display())?,
                 (Origin::Default, None) => {}
             }
-            // Whoever writes a URL on the command line writes no key.
-            let is_argument = problem.origin == Origin::CommandLine(SEED_ARGUMENT);
             if !problem.key.is_empty() && !is_argument {
                 write!(f, "{}: ", problem.key)?;
             }

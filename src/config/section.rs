@@ -79,6 +79,11 @@ const OTHER_NAMES: [(&str, &str); 14] = [
     ("ignore_robots", "robots.obey"),
 ];
 
+fn other_name(word: &str) -> Option<&'static str> {
+    let named = OTHER_NAMES.iter().find(|(other, _)| *other == word);
+    named.map(|(_, meant)| *meant)
+}
+
 /// What reading a configuration found.
 #[derive(Default)]
 pub(super) struct Report {
@@ -144,9 +149,12 @@ impl Report {
     pub(super) fn close(&mut self, root: Table) {
         for (key, (origin, node)) in root.entries {
             if matches!(node.value, Value::Table(_) | Value::List(_)) {
-                let tables = self.known.iter().map(|&(table, _)| table);
+                let near = nearest(&key, self.tables());
                 let mut problem = Problem::new(origin, &key, "unknown table");
-                problem.hint = nearest(&key, tables).map(|t| format!("did you mean [{t}]?"));
+                problem.hint = Some(match near {
+                    Some(table) => format!("did you mean [{table}]?"),
+                    None => self.all_tables(),
+                });
                 self.problems.push(problem);
             } else {
                 self.unknown.push(Unknown {
@@ -170,14 +178,68 @@ impl Report {
                 format!("{label}.{key}")
             };
             let mut problem = Problem::new(origin, path, "unknown key");
-            problem.hint = self
-                .meant(table, &key)
-                .map(|meant| format!("did you mean {meant}?"));
+            problem.hint = Some(match self.meant(table, &key) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None if table.is_empty() => self.all_tables(),
+                None => self.all_keys(table),
+            });
             self.problems.push(problem);
         }
     }
 
-    /// A key of the same table if one is near, else one of another table.
+    /// Says of a setting without a value what is to be written, or that there
+    /// is no such key. Called when all keys are known.
+    pub(super) fn no_value(&mut self, origin: Origin, setting: &str) {
+        let (table, key) = setting.split_once('.').unwrap_or(("", setting));
+        if self.known.contains(&(table, key)) {
+            let mut problem = Problem::new(origin, setting, "has no value");
+            problem.hint = Some(format!("write {setting}=VALUE"));
+            self.problems.push(problem);
+        } else if let Some(table) = self.tables().find(|known| *known == table) {
+            self.unknown.push(Unknown {
+                origin,
+                table,
+                label: table.to_owned(),
+                key: key.to_owned(),
+            });
+        } else {
+            let mut problem = Problem::new(origin, setting, "is no setting");
+            problem.hint = Some(match self.meant(table, key) {
+                Some(meant) => format!("did you mean {meant}=VALUE?"),
+                None => format!("write TABLE.KEY=VALUE; {}", self.all_tables()),
+            });
+            self.problems.push(problem);
+        }
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let mut tables: Vec<&str> = Vec::new();
+        for (table, _) in &self.known {
+            // `extract.NAME.fields` and the like are written within others.
+            if !tables.contains(table) && !table.contains('.') {
+                tables.push(table);
+            }
+        }
+        tables.into_iter()
+    }
+
+    fn all_tables(&self) -> String {
+        let tables: Vec<String> = self.tables().map(|table| format!("[{table}]")).collect();
+        format!("the tables are {}", tables.join(", "))
+    }
+
+    fn all_keys(&self, table: &str) -> String {
+        let mut keys: Vec<&str> = Vec::new();
+        for (of, key) in &self.known {
+            if *of == table && !keys.contains(key) {
+                keys.push(key);
+            }
+        }
+        format!("its keys are {}", keys.join(", "))
+    }
+
+    /// A key of the same table if one is near, or is called so elsewhere, or
+    /// ends so; else one of another table.
     fn meant(&self, table: &str, key: &str) -> Option<String> {
         let keys = |inside: bool| {
             self.known
@@ -187,12 +249,24 @@ impl Report {
         if let Some(near) = nearest(key, keys(true).map(|&(_, key)| key)) {
             return Some(near.to_owned());
         }
+        let here = |meant: &&str| meant.split_once('.').is_some_and(|(of, _)| of == table);
+        let others = OTHER_NAMES.iter().filter(|(_, meant)| here(meant));
+        if let Some(near) = nearest(key, others.map(|&(other, _)| other)) {
+            return other_name(near).map(str::to_owned);
+        }
+        let ends = keys(true).filter_map(|(_, key)| Some((key.rsplit_once('_')?.1, *key)));
+        if let Some(near) = nearest(key, ends.clone().map(|(end, _)| end)) {
+            return ends
+                .clone()
+                .find(|(end, _)| *end == near)
+                .map(|(_, key)| key.to_owned());
+        }
         let plain = key.to_ascii_lowercase().replace('-', "_");
+        if let Some(meant) = other_name(&plain) {
+            return Some(meant.to_owned());
+        }
         if let Some((of, key)) = keys(false).find(|(_, known)| *known == plain) {
             return Some(format!("{of}.{key}"));
-        }
-        if let Some((_, meant)) = OTHER_NAMES.iter().find(|(other, _)| *other == plain) {
-            return Some((*meant).to_owned());
         }
         let near = nearest(key, keys(false).map(|&(_, key)| key))?;
         let (of, key) = keys(false).find(|(_, known)| *known == near)?;

@@ -39,6 +39,8 @@ pub struct Source {
     seeds: Vec<String>,
     /// Option, key, value, in the order of the command line.
     overrides: Vec<(&'static str, String, String)>,
+    /// What `--set` was given without a value.
+    no_value: Vec<String>,
     environment: Box<Environment>,
 }
 
@@ -83,6 +85,7 @@ impl Source {
             folder: PathBuf::new(),
             seeds: Vec::new(),
             overrides: Vec::new(),
+            no_value: Vec::new(),
             environment: Box::new(|name| {
                 env::var(name).map_err(|error| match error {
                     VarError::NotPresent => {
@@ -99,15 +102,14 @@ impl Source {
     /// Sets a key as `--set KEY=VALUE` does: the value is TOML, or else a
     /// string without quotes. Later ones win over earlier ones.
     pub fn set(mut self, setting: &str) -> Self {
-        let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-        // Without "=" there is no key, and that is reported when it is read.
-        let key = if setting.contains('=') {
-            key.trim()
-        } else {
-            ""
-        };
-        self.overrides
-            .push(("--set", key.to_owned(), value.trim().to_owned()));
+        match setting.split_once('=') {
+            Some((key, value)) => {
+                self.overrides
+                    .push(("--set", key.trim().to_owned(), value.trim().to_owned()));
+            }
+            // That is reported when it is read.
+            None => self.no_value.push(setting.trim().to_owned()),
+        }
         self
     }
 
@@ -169,6 +171,9 @@ impl Source {
         #[cfg(not(feature = "select"))]
         tables::refuse_extract(&mut root, &mut report);
         let host_places = tables::hosts(&mut root, &mut report, &mut policy);
+        for setting in &self.no_value {
+            report.no_value(Origin::CommandLine("--set"), setting);
+        }
         report.close(root);
 
         if report.problems.is_empty()
@@ -211,6 +216,7 @@ fn put_seeds(root: &mut Table, seeds: &[String]) {
         value,
         origin,
         secret: false,
+        secret_to: 0,
         spelt: None,
     };
     let items = seeds.iter().map(|seed| node(Value::Text(seed.clone())));

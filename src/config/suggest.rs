@@ -1,17 +1,18 @@
 //! [`nearest`]: which known word was probably meant.
 
 /// The candidate that is the fewest slips away from `word`, if it is near
-/// enough to be meant. Case counts for nothing, nor does `-` against `_`.
+/// enough to be meant. Case counts for nothing, nor does `-` against `_`, nor
+/// one against many: `policies` is `policy`.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let word = plain(word);
+    let word = singular(plain(word));
     // One slip for every three letters: "dellay" finds "delay", "x" nothing.
     let limit = (word.len() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&word, &plain(candidate)), candidate))
+        .map(|candidate| (distance(&word, &singular(plain(candidate))), candidate))
         .filter(|&(slips, candidate)| slips <= limit && slips < candidate.len())
         .min_by_key(|&(slips, _)| slips)
         .map(|(_, candidate)| candidate)
@@ -27,6 +28,17 @@ fn plain(word: &str) -> Vec<char> {
             }
         })
         .collect()
+}
+
+/// The word for one of what a word for many may name.
+fn singular(mut word: Vec<char>) -> Vec<char> {
+    if word.ends_with(&['i', 'e', 's']) {
+        word.truncate(word.len() - 3);
+        word.push('y');
+    } else if word.last() == Some(&'s') && word.len() > 1 {
+        word.pop();
+    }
+    word
 }
 
 /// Letters put in, left out, changed, or swapped with their neighbour.
@@ -62,6 +74,9 @@ mod tests {
         assert_eq!(nearest("concurency", known), Some("concurrency"));
         assert_eq!(nearest("threads", known), None);
         assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("policies", ["traps", "policy"]), Some("policy"));
+        assert_eq!(nearest("trap", ["traps", "policy"]), Some("traps"));
+        assert_eq!(nearest("s", known), None);
         assert_eq!(nearest("user-agent", ["user_agent"]), Some("user_agent"));
     }
 

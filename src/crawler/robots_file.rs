@@ -4,6 +4,8 @@
 
 use std::time::SystemTime;
 
+use url::Url;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Response;
 use crate::http;
@@ -89,6 +91,9 @@ impl RobotsFile {
                 let Some(target) = target else {
                     return Ok(RobotsFile::Absent);
                 };
+                if is_loop(request, response, &target) {
+                    return Ok(RobotsFile::Absent);
+                }
                 let mut hops = request.hops().to_vec();
                 hops.push(Hop {
                     url: request.url().clone(),
@@ -105,4 +110,16 @@ impl RobotsFile {
             _ => Ok(RobotsFile::Absent),
         }
     }
+}
+
+/// Whether a redirect leads back to what was asked before, and so would again
+/// until there are too many. With cookies the second answer may be another.
+fn is_loop(request: &Request, response: &Response, target: &Url) -> bool {
+    if cfg!(feature = "cookies") && response.header_bytes("set-cookie").is_some() {
+        return false;
+    }
+    let target = uri::canonical(target);
+    let asked = request.hops().iter().map(|hop| &hop.url);
+    let mut asked = asked.chain([request.url()]);
+    asked.any(|url| uri::canonical(url) == target)
 }

@@ -42,7 +42,9 @@ pub use change::{BesideLine, Change, End, Ended, PageMemory, Queued, RecordLine}
 pub use counts::Counts;
 pub use csv::CsvColumns;
 pub use fault::Fault;
-pub(crate) use lock::{whole_place, write_whole};
+#[cfg(feature = "cli")]
+pub(crate) use lock::whole_place;
+pub(crate) use lock::write_whole;
 pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec, Totals};
 #[cfg(feature = "cli")]
 pub(crate) use output::part_of;

@@ -5,8 +5,9 @@
 //!
 //! Where the RFC leaves a choice:
 //! - Lines of other kinds, `Crawl-delay` and `Sitemap` among them, do not part
-//!   two `User-agent` lines (section 2.2.4): both agents share the rules that
-//!   follow. Of several delays for one agent the longest counts.
+//!   two `User-agent` lines (section 2.2.4), nor do blank lines: both agents
+//!   share the rules that follow, and a `Crawl-delay` before the second line is
+//!   for both. Of several delays for one agent the longest counts.
 //! - A `User-agent` value is cut at the first character that no product token
 //!   has, so `examplebot/2.1` names `examplebot`. A value that names nobody
 //!   still starts a group of its own, which applies to nobody.

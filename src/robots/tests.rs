@@ -74,15 +74,16 @@ fn rules_do_not_leak_out_of_a_group_that_names_nobody() {
 
 #[test]
 fn other_lines_between_two_agent_lines_do_not_part_them() {
-    let text = "User-agent: a\nCrawl-delay: 5\nUser-agent: b\nDisallow: /\n";
-    for agent in ["a", "b"] {
-        assert_eq!(blocked(&robots(text), agent, &["/x"]), ["/x"], "{agent}");
-        assert_eq!(
-            robots(text).crawl_delay(agent),
-            Some(Duration::from_secs(5))
-        );
+    for between in ["", "\n", "# b\n\n", "Sitemap: http://a.test/s\n"] {
+        let text = format!("User-agent: a\nCrawl-delay: 5\n{between}User-agent: b\nDisallow: /\n");
+        let robots = robots(&text);
+        for agent in ["a", "b"] {
+            assert_eq!(blocked(&robots, agent, &["/x"]), ["/x"], "{agent}");
+            let delay = Some(Duration::from_secs(5));
+            assert_eq!(robots.crawl_delay(agent), delay, "{agent} in {text:?}");
+        }
+        assert!(blocked(&robots, "c", &["/x"]).is_empty());
     }
-    assert!(blocked(&robots(text), "c", &["/x"]).is_empty());
 }
 
 #[test]

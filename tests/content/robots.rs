@@ -281,6 +281,21 @@ fn each_file_is_asked_for_once_and_first() {
 }
 
 #[test]
+fn a_redirect_back_to_what_was_asked_is_followed_no_further() {
+    for (to, back, asked) in [("/robots.txt", "", 1), ("/r", "/robots.txt#again", 2)] {
+        let server = Server::scripted(
+            Script::new()
+                .on("/robots.txt", [Resp::redirect(301, to)])
+                .on("/r", [Resp::redirect(302, back)])
+                .on("/", [Resp::html("<title>page</title>")]),
+        );
+        let outcome = Crawl::from([server.url("/")]).run(&server, 0);
+        assert_eq!(outcome.records.len(), 1, "there is no file");
+        assert_eq!(outcome.asked.paths().len(), asked + 1, "{to}");
+    }
+}
+
+#[test]
 fn a_long_crawl_delay_is_obeyed_and_said() {
     let server = Server::scripted(
         Script::new()

@@ -45,23 +45,24 @@ pub(super) fn report(settings: Result<Settings, ConfigError>, output: Option<&Pa
         }
     };
     let Some(dir) = &settings.state else {
-        complain("canter: the configuration keeps no state: it has no state.dir");
+        complain("the configuration keeps no state: it has no state.dir");
         return Exit::Usage;
     };
     if let Some(path) = output
         && let Err(error) = target::check(&settings, "--output", path)
     {
-        complain(&format!("canter: {error}"));
+        complain(&error.to_string());
         return Exit::of_error(&error);
     }
     let page = match of_state(&settings, dir) {
         Ok(page) => page,
         Err(error) if is_before_first_run(&error) => {
-            complain(&format!("canter: {}", nothing_yet(dir)));
-            return Exit::Failure;
+            complain(&nothing_yet(dir));
+            // The page that was asked for says so as well.
+            page(&settings, None, None, &[])
         }
         Err(error) => {
-            complain(&format!("canter: {error}"));
+            complain(&error.to_string());
             return Exit::of_error(&error);
         }
     };
@@ -70,7 +71,7 @@ pub(super) fn report(settings: Result<Settings, ConfigError>, output: Option<&Pa
         Some(path) => match write(path, &page) {
             Ok(()) => Exit::Complete,
             Err(error) => {
-                complain(&format!("canter: {}", cannot_write(path, &error)));
+                complain(&cannot_write(path, &error));
                 Exit::Failure
             }
         },
@@ -128,7 +129,7 @@ fn of_state(settings: &Settings, dir: &Path) -> Result<String> {
     let status = Ledger::status(dir)?;
     let failed = Ledger::failed(dir)?;
     let chronicle = Chronicle::read(dir).unwrap_or_else(|error| {
-        complain(&format!("canter: {error}"));
+        complain(&error.to_string());
         None
     });
     Ok(page(settings, chronicle.as_ref(), Some(&status), &failed))

@@ -50,6 +50,9 @@ impl Page<'_> {
         out.push_str("</header>\n<main>");
         match (self.chronicle, run) {
             (Some(chronicle), Some(run)) => last_run(&mut out, chronicle.run(), run),
+            _ if self.status.is_none() => {
+                out.push_str("<p>Nothing has been run yet: the plots come with the first run.</p>");
+            }
             _ => out.push_str(
                 "<p>No run has kept what happened when: the plots come with the next one.</p>",
             ),

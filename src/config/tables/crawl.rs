@@ -11,6 +11,7 @@ use crate::config::scalar::{self, plain, quoted, show_optional};
 use crate::config::section::{Fault, Report, Section};
 use crate::config::{CrawlSettings, Order, SeedFile, Sitemaps};
 use crate::request::parse_url;
+use crate::uri;
 
 /// How many links away from a seed a page may be: no page of an ordinary site
 /// is further, and a trap ends there.
@@ -24,6 +25,11 @@ pub(in crate::config) fn crawl(
 ) -> CrawlSettings {
     let mut section = report.section(root, "crawl");
     let faults = section.report.problems.len();
+    let exposed = exposed(&section);
+    let may_name = section.peek("seeds", |value| match value {
+        Value::List(items) => items.iter().all(|item| !item.secret),
+        _ => false,
+    });
     let seeds = placed(&mut section, "seeds", seed, quoted);
     let seeds: Vec<Url> = seeds.into_iter().map(|(_, url)| url).collect();
     let files = placed(
@@ -41,7 +47,7 @@ pub(in crate::config) fn crawl(
         }
     }
     let follow = section.read("follow", true, scalar::boolean, plain);
-    let sitemaps = sitemaps(&mut section);
+    let sitemaps = sitemaps(&mut section, seeds.first().filter(|_| may_name));
     if seeds.is_empty()
         && seed_files.is_empty()
         && !matches!(sitemaps, Sitemaps::List(_))
@@ -75,6 +81,7 @@ pub(in crate::config) fn crawl(
         revisit,
         dedup,
         order,
+        exposed,
     }
 }
 
@@ -88,6 +95,13 @@ const ORDERS: [(&str, Order); 3] = [
 fn seed(node: &Node) -> Result<Url, Fault> {
     let text = scalar::text(node)?;
     match seed_url(&text) {
+        Ok(url) if url.query().is_some() && in_query(node, &text) => {
+            let fault = Fault::from(
+                "the query of a URL stands in records, log and state: what the environment holds \
+                 must not",
+            );
+            Err(fault.hint("send it as a header from a [[host]] table"))
+        }
         Ok(url) => Ok(url),
         Err(_) if node.secret => {
             Err("what the environment holds is not an http or https URL".into())
@@ -96,15 +110,51 @@ fn seed(node: &Node) -> Result<Url, Fault> {
     }
 }
 
+/// Whether a value from the environment reaches into a URL's query.
+fn in_query(node: &Node, text: &str) -> bool {
+    text.find('?').is_some_and(|at| node.secret_to > at)
+}
+
+/// Where a value from the environment reaches into a URL's path.
+fn exposed(section: &Section<'_>) -> Vec<(String, Origin)> {
+    let mut found = Vec::new();
+    for key in ["seeds", "sitemaps"] {
+        section.peek(key, |value| {
+            let items = match value {
+                Value::List(items) => items.as_slice(),
+                _ => &[],
+            };
+            let exposed = items.iter().filter(|node| in_path(node));
+            found.extend(exposed.map(|node| (section.path(key), node.origin)));
+            true
+        });
+    }
+    found
+}
+
+fn in_path(node: &Node) -> bool {
+    let Value::Text(text) = &node.value else {
+        return false;
+    };
+    // What ends with the slash behind the host tells no path.
+    let host = text.find("://").map_or(0, |at| at + "://".len());
+    let path = text[host..].find('/').map(|at| host + at + 1);
+    path.is_some_and(|path| node.secret_to > path)
+}
+
 /// Parses a seed: an absolute http or https URL without user name and
 /// password. The error is a message and a hint.
 pub(in crate::config) fn seed_url(text: &str) -> Result<Url, (String, Option<String>)> {
     let url = parse_url(text).map_err(|error| {
-        let guess = format!("https://{}", text.trim());
-        let hint = Url::parse(&guess).ok().filter(|url| {
-            !text.contains("://") && url.host_str().is_some_and(|host| host.contains('.'))
+        let text = text.trim();
+        let guess = Url::parse(&format!("https://{text}")).ok().filter(|url| {
+            !text.starts_with(['/', '.']) && url.host_str().is_some_and(|host| host.contains('.'))
         });
-        let hint = hint.map(|url| format!("did you mean {url} ?"));
+        let hint = match guess {
+            _ if text.contains("://") => None,
+            Some(url) => Some(format!("did you mean {url} ?")),
+            None => Some("write it whole, as in https://example.com/".to_owned()),
+        };
         (error.message().to_owned(), hint)
     })?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -138,13 +188,29 @@ fn show_seed_file(file: &SeedFile) -> String {
     }
 }
 
+/// The URL of a sitemap. Where one begins with `/`, the seed's host is meant.
+fn sitemap(node: &Node, first: Option<&Url>) -> Result<Url, Fault> {
+    seed(node).map_err(|fault| {
+        let path = match &node.value {
+            Value::Text(text) if text.starts_with('/') && !node.secret => text,
+            _ => return fault,
+        };
+        let meant = first.and_then(|seed| uri::resolve(seed, path));
+        match meant {
+            Some(url) => fault.hint(format!("did you mean {url} ?")),
+            None => fault.hint(format!("write it whole, as in https://example.com{path}")),
+        }
+    })
+}
+
 /// `sitemaps`: `true`, `false`, or URLs. Off by default: a crawl asks for
 /// nothing that neither it was told nor a page has led it to.
-fn sitemaps(section: &mut Section<'_>) -> Sitemaps {
+fn sitemaps(section: &mut Section<'_>, first: Option<&Url>) -> Sitemaps {
     const KEY: &str = "sitemaps";
     let is_list = section.peek(KEY, |value| matches!(value, Value::List(_)));
     if is_list {
-        let listed = section.list(KEY, seed, quoted).expect("it is a list");
+        let read = |node: &Node| sitemap(node, first);
+        let listed = section.list(KEY, read, quoted).expect("it is a list");
         section.entry(KEY, listed.show(), listed.origin);
         return match listed.values() {
             urls if urls.is_empty() => Sitemaps::Off,
