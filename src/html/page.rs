@@ -302,7 +302,8 @@ pub fn page_links(html: &str, base: &Url) -> Vec<Link> {
 /// the attribute `hidden` or `popover`, or is a `dialog` that is not open; style
 /// sheets are not read. Closed `details` and `hidden=until-found` are kept, as a
 /// search on the page finds them, and so are `noscript`, since nothing here runs
-/// scripts, `aria-hidden` and `rp`.
+/// scripts, `aria-hidden`, `rp`, and a whole body that is hidden until a script
+/// shows it.
 ///
 /// ```
 /// use canter::html::visible_text;

@@ -23,8 +23,6 @@ pub(super) struct Text {
     open: Open,
     /// A line end right after `<pre>` is no text.
     skip_line_end: bool,
-    /// The whole page is hidden.
-    nothing_shown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +58,6 @@ impl Text {
             gap: Gap::None,
             open: Open::new(),
             skip_line_end: false,
-            nothing_shown: false,
         }
     }
 
@@ -80,11 +77,9 @@ impl Text {
             Place::Nowhere => return,
         };
         let is_raw = is_raw(tag, place);
-        let hidden = is_unseen(tag, place) || is_hidden(tag, attrs);
-        if matches!(tag, Tag::Html | Tag::Body) {
-            // They end with the page, and lend their attributes to what came before.
-            self.nothing_shown |= place == Place::Html && hidden;
-        }
+        // A whole page that is hidden is one that a script shows later on.
+        let hides = !matches!(tag, Tag::Html | Tag::Body);
+        let hidden = hides && (is_unseen(tag, place) || is_hidden(tag, attrs));
         let opens = opens && (!is_raw || tag.is_preformatted());
         self.apart(|open| open.start(tag, name, place, opens, hidden));
         self.skip_line_end = tag.is_preformatted() && !self.open.is_hidden();
@@ -119,9 +114,6 @@ impl Text {
 
     pub(super) fn finish(mut self) -> String {
         self.end_run();
-        if self.nothing_shown {
-            return String::new();
-        }
         self.out.truncate(self.out.trim_end().len());
         self.out
     }
@@ -344,9 +336,9 @@ mod tests {
             "acd",
         );
         reads("a<input hidden>b<br hidden>c", "ab\nc");
-        reads("<body style='display:none'>a</body>b", "");
-        reads("a<body hidden>b", "");
-        reads("<html hidden><p>a", "");
+        reads("<body style='display:none'>a</body>b", "ab");
+        reads("a<body hidden>b", "ab");
+        reads("<html style='display:none'><p>a", "a");
         reads("<template><body hidden></template>a", "a");
         reads("a<dialog>b<p>c</dialog>d<dialog open>e</dialog>", "ad\ne");
         reads("a<div popover>b</div>c<div POPOVER=manual>d</div>e", "ace");
