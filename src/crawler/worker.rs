@@ -327,51 +327,22 @@ impl Run {
             .response
             .as_ref()
             .map_or(0, |response| response.body().len() as u64);
-        let then = match report.ended {
+        let ended = match report.ended {
             Ended::Redirected { status, target } => {
                 let response = report.response.as_deref();
                 let redirect = Redirect::new(status, target, Purpose::Page, response);
                 let hop = self.admit.hop(&job.request(), redirect, job.entry.seed);
-                let finished = Finished::Redirected(Box::new(hop));
-                return (
-                    report.request,
-                    Answer {
-                        status: Some(status),
-                        bytes,
-                        finished,
-                    },
-                );
+                Err(Finished::Redirected(Box::new(hop)))
             }
-            Ended::Unchanged => {
-                let done = Done {
-                    unchanged: true,
-                    ..Done::default()
-                };
-                let finished = Finished::Done(Box::new(done));
-                return (
-                    report.request,
-                    Answer {
-                        status,
-                        bytes,
-                        finished,
-                    },
-                );
-            }
-            Ended::Unanswered(error) => {
-                let finished = Finished::Unanswered(error);
-                return (
-                    report.request,
-                    Answer {
-                        status,
-                        bytes,
-                        finished,
-                    },
-                );
-            }
+            Ended::Unchanged => Err(Finished::Done(Box::new(Done {
+                unchanged: true,
+                ..Done::default()
+            }))),
+            Ended::Unanswered(error) => Err(Finished::Unanswered(error)),
             Ended::Outcome(outcome) => match outcome {
-                Outcome::Done => Then::Go,
-                Outcome::Stop => Then::Stop,
-                Outcome::Abort(scope) => Then::Abort(scope),
+                Outcome::Done => Ok(Then::Go),
+                Outcome::Stop => Ok(Then::Stop),
+                Outcome::Abort(scope) => Ok(Then::Abort(scope)),
                 Outcome::Fail(error)
                     if known.is_some()
                         && report.request.attempt() <= self.policy.retry.max_retries
@@ -379,41 +350,29 @@ impl Run {
                             .conditions
                             .fell(&report.request, job.entry.fingerprint, &error) =>
                 {
-                    return (
-                        report.request,
-                        Answer {
-                            status,
-                            bytes,
-                            finished: Finished::Retry { after: None },
-                        },
-                    );
+                    Err(Finished::Retry { after: None })
                 }
                 Outcome::Fail(error)
                     if known.is_some() && matches!(error.status(), Some(404 | 410)) =>
                 {
                     let error = error.with_message("gone: it was there on an earlier pass");
-                    let finished = Finished::Failed(error);
-                    return (
-                        report.request,
-                        Answer {
-                            status,
-                            bytes,
-                            finished,
-                        },
-                    );
+                    Err(Finished::Failed(error))
                 }
-                other => {
-                    let finished = unfinished(other);
-                    return (
-                        report.request,
-                        Answer {
-                            status,
-                            bytes,
-                            finished,
-                        },
-                    );
-                }
+                other => Err(unfinished(other)),
             },
+        };
+        let then = match ended {
+            Ok(then) => then,
+            Err(finished) => {
+                return (
+                    report.request,
+                    Answer {
+                        status,
+                        bytes,
+                        finished,
+                    },
+                );
+            }
         };
         let page = report
             .response

@@ -9,8 +9,9 @@ use std::path::Path;
 
 use super::anchor::Anchor;
 use super::blocks::{Blocks, Sharing, lines};
+use super::checkpoint::{Checkpoint, push_checkpoint, start_crc};
 use super::fault::Fault;
-use super::format::{self, Checkpoint, push_again, push_checkpoint, push_named, start_crc};
+use super::format::{self, push_again, push_named};
 use super::model::{Model, ROBOTS_LIFETIME};
 use super::options::{Identity, sorted};
 use super::parse;

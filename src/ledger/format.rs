@@ -25,7 +25,7 @@ use std::sync::Arc;
 use super::anchor::{Anchor, millis};
 use super::change::{Change, End, Ended, PageMemory, Queued};
 use super::json::{push_hash, push_hex, push_number, push_str};
-use super::options::{Identity, Totals};
+use super::options::Identity;
 use super::output::{Mark, Marks};
 use crate::admission::SkipReason;
 use crate::request::{Method, Purpose, Request};
@@ -126,7 +126,7 @@ impl Writer {
     }
 }
 
-fn push_field(buffer: &mut Vec<u8>, key: &str, value: u64) {
+pub(super) fn push_field(buffer: &mut Vec<u8>, key: &str, value: u64) {
     push_key(buffer, key);
     push_number(buffer, value);
 }
@@ -136,7 +136,7 @@ fn push_text(buffer: &mut Vec<u8>, key: &str, value: &str) {
     push_str(buffer, value);
 }
 
-fn push_key(buffer: &mut Vec<u8>, key: &str) {
+pub(super) fn push_key(buffer: &mut Vec<u8>, key: &str) {
     buffer.extend_from_slice(b",\"");
     buffer.extend_from_slice(key.as_bytes());
     buffer.extend_from_slice(b"\":");
@@ -443,67 +443,4 @@ fn push_single(buffer: &mut Vec<u8>, key: &str, value: u64) {
     buffer.extend_from_slice(b"\":");
     push_number(buffer, value);
     buffer.extend_from_slice(b"}\n");
-}
-
-/// What a checkpoint says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Checkpoint {
-    /// Its number; the first of a file is 0, the next of any is one more.
-    pub(super) number: u64,
-    /// Lengths of records, log, and the outputs beside them.
-    pub(super) lengths: Vec<u64>,
-    pub(super) totals: Totals,
-    /// Checksum of its segment: the bytes from the checkpoint before to its
-    /// own [`CRC_KEY`], after the checksum of the checkpoint before.
-    pub(super) crc: u32,
-}
-
-/// What stands before a checkpoint's checksum.
-pub(super) const CRC_KEY: &[u8] = b",\"crc\":\"";
-/// What stands after it.
-pub(super) const CRC_END: &[u8] = b"\"}\n";
-/// What a checkpoint's line begins with.
-pub(super) const CHECKPOINT_KEY: &[u8] = b"{\"c\":";
-
-/// The checksum of a segment that follows a checkpoint with checksum `before`
-/// (CRC-32 as in RFC 1952 section 8).
-pub(super) fn start_crc(before: u32) -> flate2::Crc {
-    let mut crc = flate2::Crc::new();
-    crc.update(&before.to_le_bytes());
-    crc
-}
-
-/// Ends a segment with a checkpoint: `crc` has seen all of it but what stands
-/// in the buffer. Sets the checkpoint's checksum.
-pub(super) fn push_checkpoint(
-    buffer: &mut Vec<u8>,
-    mut crc: flate2::Crc,
-    checkpoint: &mut Checkpoint,
-) {
-    let totals = checkpoint.totals;
-    buffer.extend_from_slice(CHECKPOINT_KEY);
-    push_number(buffer, checkpoint.number);
-    push_key(buffer, "o");
-    buffer.push(b'[');
-    for (at, length) in checkpoint.lengths.iter().enumerate() {
-        if at > 0 {
-            buffer.push(b',');
-        }
-        push_number(buffer, *length);
-    }
-    buffer.push(b']');
-    push_key(buffer, "t");
-    buffer.push(b'[');
-    push_number(buffer, totals.requests);
-    let elapsed = u64::try_from(totals.elapsed.as_millis()).unwrap_or(u64::MAX);
-    for number in [totals.retried, totals.unchanged, totals.bytes, elapsed] {
-        buffer.push(b',');
-        push_number(buffer, number);
-    }
-    buffer.push(b']');
-    crc.update(buffer);
-    checkpoint.crc = crc.sum();
-    buffer.extend_from_slice(CRC_KEY);
-    push_hex(buffer, &checkpoint.crc.to_be_bytes());
-    buffer.extend_from_slice(CRC_END);
 }

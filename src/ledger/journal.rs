@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::anchor::Anchor;
 use super::change::Change;
+use super::checkpoint::{Checkpoint, push_checkpoint, start_crc};
 use super::compact;
 use super::fault::Fault;
-use super::format::{self, Checkpoint, Writer, push_checkpoint, start_crc};
+use super::format::{self, Writer};
 use super::lock::{sync_folder, with_suffix};
 use super::model::Model;
 use super::options::{Identity, Totals};

@@ -11,6 +11,7 @@
 mod anchor;
 mod blocks;
 mod change;
+mod checkpoint;
 mod compact;
 mod counts;
 mod csv;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::anchor::Anchor;
 use super::change::End;
-use super::format::Checkpoint;
+use super::checkpoint::Checkpoint;
 use super::output::Marks;
 use super::pages::{Shelf, stamp};
 use super::parse::{Event, Memory, Rare};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 
 use super::change::End;
-use super::format::{CHECKPOINT_KEY, CRC_END, CRC_KEY, Checkpoint};
+use super::checkpoint::{CHECKPOINT_KEY, CRC_END, CRC_KEY, Checkpoint};
 use super::json::{read_hash, read_hex};
 use super::options::Totals;
 use super::output::{Mark, Marks};

@@ -13,8 +13,9 @@ use std::io;
 use std::path::Path;
 
 use super::blocks::{Blocks, lines};
+use super::checkpoint::{CHECKPOINT_KEY, Checkpoint, start_crc};
 use super::fault::Fault;
-use super::format::{CHECKPOINT_KEY, Checkpoint, VERSION, start_crc};
+use super::format::VERSION;
 use super::parse;
 use crate::error::{Error, Result};
 
