@@ -329,6 +329,8 @@ fn options(spec: &'static Spec, parser: &mut Parser) -> Result<Command, UsageErr
         }
         args.given.file = Some(PathBuf::from(file));
     }
+    // Standard output is where it goes without the option, too.
+    let output = output.filter(|path: &PathBuf| path.as_os_str() != "-");
     Ok(match spec.name {
         "check" => Command::Check(args.given),
         "status" => Command::Status(args.given, look),

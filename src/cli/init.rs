@@ -51,7 +51,6 @@ struct Hints {
 
 /// Writes a configuration.
 pub(super) fn init(mut given: Given, output: Option<&Path>) -> Exit {
-    let output = output.filter(|path| *path != Path::new("-"));
     if let Some(path) = output
         && path.exists()
     {

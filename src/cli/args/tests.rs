@@ -155,3 +155,17 @@ fn help_is_found_wherever_it_is_looked_for() {
     }
     assert_eq!(parse(["-V"]), Ok(Command::Version));
 }
+
+#[test]
+fn a_hyphen_is_standard_output_for_every_command_that_writes_a_file() {
+    for (named, not_named) in [
+        ("init -o -", "init"),
+        ("report c.toml --output -", "report c.toml"),
+        ("extract c.toml -o -", "extract c.toml"),
+    ] {
+        let words = |args: &'static str| args.split(' ').collect::<Vec<_>>();
+        let parsed = parse(words(named));
+        assert!(parsed.is_ok(), "{named}");
+        assert_eq!(parsed, parse(words(not_named)), "{named}");
+    }
+}

@@ -36,7 +36,6 @@ use page::Page;
 
 /// Makes a page about the crawl that a configuration describes.
 pub(super) fn report(settings: Result<Settings, ConfigError>, output: Option<&Path>) -> Exit {
-    let output = output.filter(|path| *path != Path::new("-"));
     let settings = match settings {
         Ok(settings) => settings,
         Err(error) => {
