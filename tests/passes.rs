@@ -213,3 +213,61 @@ fn a_sitemap_does_not_call_for_a_page_that_was_done_in_the_pass() {
     assert_eq!(site.run(&[], 0), counts(rest), "the rest of the pass");
     assert_eq!(site.records(), counts([("/", 1), ("/a", 2), ("/b", 2)]));
 }
+
+#[test]
+fn what_failed_does_not_keep_runs_that_are_cut_short_from_the_rest() {
+    let site = Site::new("", |req| match req.path.as_str() {
+        "/" => {
+            let link = |path: String| format!("<a href={path}>");
+            let dead = (0..6).map(|n| link(format!("/dead{n}")));
+            let pages = (0..9).map(|n| link(format!("/{n}")));
+            Resp::html(dead.chain(pages).collect::<String>())
+        }
+        path if path.starts_with("/dead") || path == "/robots.txt" => Resp::new(404),
+        _ => Resp::html("a page"),
+    });
+    let mut runs = 0;
+    for pass in 1..=2 {
+        loop {
+            site.run(&["--max-requests", "5"], 3);
+            runs += 1;
+            let records = site.records();
+            if records.values().filter(|count| **count == pass).count() == 10 {
+                break;
+            }
+            assert!(runs < 6 * pass, "{records:?}");
+        }
+        // What has failed in the meantime is asked for once more.
+        site.run(&[], 0);
+    }
+}
+
+/// A site that lets nobody in who does not bring the cookie of its gate.
+#[cfg(feature = "cookies")]
+#[test]
+fn a_gate_lets_in_also_when_the_run_ends_before_it_does() {
+    let site = Site::new("", |req| {
+        let (path, query) = req.path.split_once('?').unwrap_or((&req.path, ""));
+        match path {
+            "/robots.txt" => Resp::new(404),
+            "/gate" => Resp::redirect(302, query).header("Set-Cookie", "in=1; Path=/"),
+            _ if req.header("cookie").is_none() => Resp::redirect(302, format!("/gate?{path}")),
+            "/" => Resp::html("<a href=/a><a href=/b><a href=/c>"),
+            _ => Resp::html("a page"),
+        }
+    });
+    for pass in 1..=2 {
+        let mut runs = 0;
+        while {
+            site.server.clear_log();
+            let args = ["run", "crawl.toml", "-q", "--max-requests", "4"];
+            let run = canter(args).dir(site.dir.path()).run();
+            run.code() == Some(3)
+        } {
+            runs += 1;
+            assert!(runs < 20, "{:?}", site.records());
+        }
+        let all = [("/", pass), ("/a", pass), ("/b", pass), ("/c", pass)];
+        assert_eq!(site.records(), counts(all));
+    }
+}

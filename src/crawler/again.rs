@@ -14,6 +14,9 @@ pub(super) struct Again {
     asked: HashSet<u64>,
     /// Those that were last seen to lead elsewhere, in this pass.
     redirected: Seen,
+    /// Those that led elsewhere in an earlier run. The cookies that they may have
+    /// set are gone: who is led to one of them needs it again, once in a run.
+    earlier: Seen,
     /// Requests once more for pages that were just then in flight, by the
     /// fingerprint of the page. How that attempt ends says whether they are
     /// needed: its cookies may have come in time.
@@ -26,10 +29,22 @@ impl Again {
         self.held.clear();
     }
 
-    /// A page is asked for once more; where it leads is open until it answers.
-    pub(super) fn ask(&mut self, fingerprint: u64) {
-        self.asked.insert(fingerprint);
-        self.redirected.give_up(fingerprint);
+    /// A page is asked for; if once more, where it leads is open until it answers.
+    pub(super) fn ask(&mut self, candidate: &Candidate) {
+        let fingerprint = candidate.fingerprint;
+        if candidate.request.again() {
+            self.asked.insert(fingerprint);
+            self.redirected.give_up(fingerprint);
+        }
+        self.earlier.give_up(fingerprint);
+    }
+
+    /// A page led elsewhere in an earlier run.
+    pub(super) fn restore(&mut self, fingerprint: u64) {
+        self.redirected.claim(fingerprint);
+        if cfg!(feature = "cookies") {
+            self.earlier.claim(fingerprint);
+        }
     }
 
     /// A page led elsewhere.
@@ -58,6 +73,11 @@ impl Again {
     fn wants(&self, candidate: &Candidate) -> bool {
         candidate.request.again() && !self.asked.contains(&candidate.fingerprint)
     }
+
+    /// Whether a redirect leads to a page of which an earlier run has the cookies.
+    fn is_needed_anew(&self, candidate: &Candidate) -> bool {
+        !candidate.request.hops().is_empty() && self.earlier.contains(candidate.fingerprint)
+    }
 }
 
 impl Engine {
@@ -68,7 +88,7 @@ impl Engine {
         let fingerprint = candidate.fingerprint;
         let again = self.again.wants(candidate)
             && (!candidate.leads_back || self.again.redirected.contains(fingerprint));
-        again || !self.seen.contains(fingerprint)
+        again || self.again.is_needed_anew(candidate) || !self.seen.contains(fingerprint)
     }
 
     /// Whether a redirect leads back to a page that would be asked for once more

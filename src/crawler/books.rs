@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::origins::OriginRules;
 use super::run::put_away_of;
 use crate::error::Result;
-use crate::frontier::Candidate;
+use crate::frontier::{Candidate, Order};
 use crate::ledger::{
     Anchor, End, Identity, Ledger, LedgerOptions, Offer, Overflow, Pages, Queued, RecordLine,
     Restored, Sink, StateSpec,
@@ -134,7 +134,8 @@ impl Books {
         }
         let seeds = std::mem::take(&mut self.seeds);
         let mut given = 0_usize;
-        restored.each_waiting(|offer| {
+        let newest_first = plan.frontier.order == Order::Lifo;
+        restored.each_waiting(newest_first, |offer| {
             given += 1;
             if given.is_multiple_of(PUT_AWAY_EVERY) {
                 put_away_of(engine, overflow);

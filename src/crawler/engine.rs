@@ -87,6 +87,8 @@ pub struct Engine {
     pub(super) robots_in_flight: usize,
     pub(super) next_job: JobId,
     pub(super) age: u64,
+    /// The age of the request whose place the next one takes, if it does.
+    pub(super) in_place_of: Option<u64>,
     /// Hosts that seeds landed on.
     pub(super) landed: HashSet<Box<str>>,
     /// Lanes whose host has had as many pages as allowed.
@@ -131,6 +133,7 @@ impl Engine {
             robots_in_flight: 0,
             next_job: 0,
             age: 0,
+            in_place_of: None,
             landed: HashSet::new(),
             full: HashMap::new(),
             counts: Stats::default(),
@@ -198,9 +201,7 @@ impl Engine {
             self.note_way(&candidate, false);
             return self.found_again(&candidate, now);
         }
-        if candidate.request.again() {
-            self.again.ask(fingerprint);
-        }
+        self.again.ask(&candidate);
         let first = self.seen.claim(fingerprint);
         if first || candidate.request.hops().is_empty() {
             self.note_way(&candidate, true);
@@ -331,14 +332,11 @@ impl Engine {
         let kind = Kind::from(candidate.purpose);
         let (origin, host) = self.locate(request);
         let tag = self.tags.id(request.tag());
-        self.age += 1;
-        let entry = Entry::new(
-            request,
-            candidate.fingerprint,
-            kind,
-            candidate.seed,
-            self.age,
-        );
+        let age = self.in_place_of.take().unwrap_or_else(|| {
+            self.age += 1;
+            self.age
+        });
+        let entry = Entry::new(request, candidate.fingerprint, kind, candidate.seed, age);
         Homeless {
             origin,
             host,

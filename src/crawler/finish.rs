@@ -250,7 +250,10 @@ impl Engine {
         if self.is_asked_for(&target) {
             self.again.hold(target);
         } else {
+            // It comes next: a cookie that a wall sets spares the others the way.
+            self.in_place_of = Some(flight.entry.age);
             let _ = self.push(target, now);
+            self.in_place_of = None;
         }
         Ending::Ended(End::Redirected)
     }

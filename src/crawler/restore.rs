@@ -78,7 +78,7 @@ impl Engine {
     pub fn restore_seen(&mut self, fingerprint: u64, redirected: bool) {
         self.seen.claim(fingerprint);
         if redirected {
-            self.again.redirected(fingerprint);
+            self.again.restore(fingerprint);
         }
     }
 

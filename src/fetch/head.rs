@@ -11,7 +11,7 @@ use std::ops::Range;
 const MAX_FIELDS: usize = 120;
 
 /// Fields that are kept however many there are.
-const STEERING: [&[u8]; 14] = [
+const STEERING: [&[u8]; 15] = [
     b"connection",
     b"content-encoding",
     b"content-length",
@@ -23,6 +23,7 @@ const STEERING: [&[u8]; 14] = [
     b"last-modified",
     b"location",
     b"retry-after",
+    b"set-cookie",
     b"transfer-encoding",
     b"trailer",
     b"x-robots-tag",

@@ -34,6 +34,7 @@ mod restored;
 mod scan;
 mod status;
 mod table;
+mod waiting;
 mod whole;
 
 use std::path::{Path, PathBuf};
@@ -51,9 +52,10 @@ pub use options::{Existing, Identity, LedgerOptions, OutputSpec, Sink, StateSpec
 pub(crate) use output::part_of;
 pub(crate) use overflow::Overflow;
 pub use pages::{KnownPage, Pages};
-pub use restored::{KnownPause, KnownRobots, Pending, Restored};
-pub(crate) use restored::{Offer, PlainPending};
+pub use restored::{KnownPause, KnownRobots, Restored};
 pub use status::{FailedUrl, Status};
+pub use waiting::Pending;
+pub(crate) use waiting::{Offer, PlainPending};
 
 use crate::error::{Error, ErrorKind, Result};
 use journal::{Journal, KEEP_BUFFER};

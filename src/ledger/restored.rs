@@ -20,41 +20,11 @@ use super::options::Totals;
 use super::pages::Pages;
 use super::parse;
 use super::table::{Entry, REJUDGE, REQUEST, THIS_PASS, Table};
+use super::waiting::{Offer, Pending, PlainPending};
 use super::whole::{self, Plain};
 use crate::admission::SkipReason;
 use crate::error::Result;
 use crate::request::Purpose;
-
-/// A request that waits to be made.
-#[derive(Debug, Clone)]
-pub struct Pending {
-    /// The request, with the number of the attempt that comes next.
-    pub queued: Queued,
-    /// When it may start, if that is still to come.
-    pub not_before: Option<Instant>,
-    /// Whether it was skipped under settings or rules that have since changed:
-    /// whether it is let in must be asked anew. Otherwise it was let in before.
-    pub rejudge: bool,
-}
-
-/// A request that waits, as it is handed over.
-#[derive(Debug)]
-pub(crate) enum Offer<'a> {
-    /// One of which nothing is special, not made a request of yet.
-    Plain(PlainPending<'a>),
-    /// Any.
-    Whole(Pending),
-}
-
-/// A request that waits, and of which nothing is special.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PlainPending<'a> {
-    pub(crate) fingerprint: u64,
-    pub(crate) url: &'a str,
-    pub(crate) depth: u32,
-    pub(crate) seed: bool,
-    pub(crate) referrer: Option<&'a Arc<str>>,
-}
 
 /// The rules of an origin that still hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,12 +240,13 @@ impl Restored {
     }
 
     /// Hands over every request that waits, in the order in which they were
-    /// first found.
+    /// first found; but those that failed in this pass come last, or runs that
+    /// are cut short would ask for them again and again, and for nothing else.
     ///
     /// # Errors
     /// Of kind [`State`](crate::ErrorKind::State) when the state cannot be read again.
     pub fn each_pending(&self, mut take: impl FnMut(Pending)) -> Result<()> {
-        self.each_waiting(|offer| match offer {
+        self.each_waiting(false, |offer| match offer {
             Offer::Plain(_) => false,
             Offer::Whole(pending) => {
                 take(pending);
@@ -287,14 +258,36 @@ impl Restored {
     /// As [`each_pending`](Self::each_pending), but hands over a plain request
     /// without making one of it: that is most of the time that a large state
     /// takes. When `take` answers `false` to that, it gets the same one whole.
-    pub(crate) fn each_waiting(&self, mut take: impl FnMut(Offer<'_>) -> bool) -> Result<()> {
+    /// With `reversed` what failed in this pass comes first: for a queue whose
+    /// last one is the next.
+    pub(crate) fn each_waiting(
+        &self,
+        reversed: bool,
+        mut take: impl FnMut(Offer<'_>) -> bool,
+    ) -> Result<()> {
+        let entries = self.table.entries();
+        if !entries.iter().any(Entry::returns) {
+            return self.each_waiting_of(|entry| entry.standing.is_pending(), &mut take);
+        }
+        for returning in [reversed, !reversed] {
+            let which = |entry: &Entry| entry.standing.is_pending() && entry.returns() == returning;
+            self.each_waiting_of(which, &mut take)?;
+        }
+        Ok(())
+    }
+
+    fn each_waiting_of(
+        &self,
+        which: impl Fn(&Entry) -> bool + Sync,
+        mut take: impl FnMut(Offer<'_>) -> bool,
+    ) -> Result<()> {
         enum Item {
             Plain(Plain),
             Whole(Box<Queued>),
         }
         let mut unreadable = None;
         self.each(
-            |entry| entry.standing.is_pending(),
+            which,
             |line| {
                 let queued = if parse::key(line) == b"q" {
                     if let Some(plain) = whole::plain(line) {

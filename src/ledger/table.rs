@@ -94,6 +94,12 @@ impl Entry {
         self.has(LED_TO) && !self.has(NAMED)
     }
 
+    /// Whether it waits although it has ended in this pass: it failed in an
+    /// earlier run.
+    pub(super) fn returns(&self) -> bool {
+        self.standing.is_pending() && self.has(THIS_PASS) && !self.has(REJUDGE)
+    }
+
     /// Whether it ended in an earlier pass, would be asked for or judged again
     /// in this one, and is left to the redirects that led to it: they may lead
     /// elsewhere by now, and where each pass is led to a URL of its own those

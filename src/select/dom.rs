@@ -44,7 +44,7 @@ impl Dom {
     /// in, which its links' queries are in too.
     ///
     /// # Errors
-    /// [`ErrorKind::Extract`] when its elements are nested more than 1000 deep
+    /// [`Extract`](crate::ErrorKind::Extract) when its elements are nested more than 1000 deep
     /// or its tags make many times more elements than there are tags.
     pub fn parse(source: &str, url: &Url, encoding: &'static Encoding) -> Result<Dom> {
         let html = parse(source)?;

@@ -75,8 +75,8 @@ fn a_hop_to_another_host_counts_against_that_hosts_gap() {
         [
             "0 http://b.test/0",
             "0 http://a.test/",
-            "3 http://b.test/1",
-            "6 http://b.test/x"
+            "3 http://b.test/x",
+            "6 http://b.test/1"
         ]
     );
 }

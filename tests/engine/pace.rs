@@ -30,14 +30,14 @@ fn starts_are_spaced_evenly_over_robots_pages_hops_and_retries() {
         [
             "0 http://a.test/robots.txt",
             "1 http://a.test/",
-            // Hosts take turns.
+            // Hosts take turns, and a hop comes before what was found later.
             "2 http://a.test/moved",
             "3 http://b.test/robots.txt",
-            "4 http://a.test/busy",
+            "4 http://a.test/here",
             "5 http://b.test/",
             "6 http://a.test/busy",
-            "7 http://a.test/plain",
-            "8 http://a.test/here",
+            "7 http://a.test/busy",
+            "8 http://a.test/plain",
         ]
     );
     assert_eq!((stats.requests, stats.succeeded, stats.retried), (9, 5, 1));

@@ -24,13 +24,13 @@ fn a_run_goes_on_with_what_the_one_before_left() {
     assert_eq!(restored.counts.done, 4);
     assert_eq!(restored.counts.pending, 3);
     assert_eq!(restored.totals, totals(3));
-    assert_eq!(waiting(&restored), [3, 5, 6]);
+    assert_eq!(waiting(&restored), [5, 6, 3]);
     let waits = pending(&restored);
-    // The one that failed is tried afresh.
-    assert_eq!(waits[0].queued.request.attempt(), 1);
-    assert!(waits[0].not_before.is_none());
+    // The one that failed is tried afresh, and last.
+    assert_eq!(waits[2].queued.request.attempt(), 1);
+    assert!(waits[2].not_before.is_none());
     assert_eq!(
-        waits[1].queued.request.referrer().map(|r| &**r),
+        waits[0].queued.request.referrer().map(|r| &**r),
         Some(url(2).as_str())
     );
     assert_eq!(restored.robots.len(), 1);
@@ -161,7 +161,7 @@ fn a_finished_crawl_begins_a_new_pass_with_everything_due_and_its_validators_kno
     let (_ledger, restored) = open(&folder, 3000);
     assert!(!restored.new_pass);
     assert_eq!((restored.run, restored.pass), (3, 2));
-    assert_eq!(waiting(&restored), [2, 3, 4], "what has failed waits again");
+    assert_eq!(waiting(&restored), [3, 4, 2], "what has failed waits again");
     assert_eq!(
         restored.pages().get(fingerprint(3)).map(|page| page.memory),
         Some(memory(3))
